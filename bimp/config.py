@@ -1,0 +1,227 @@
+"""What one trial is: its model, its training and its data, as frozen values.
+
+A :class:`TrialConfig` is complete: nothing that changes a result is left to a default elsewhere.
+Its hash, :func:`trial_key`, is the identity of the trial everywhere (records, MLflow, resume).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+Backbone = Literal["gcn", "graphsage", "gat", "gated_gcn"]
+NamedPlacement = Literal["none", "boosting", "interleaved", "dense"]
+Placement = NamedPlacement | tuple[int, ...]
+Gate = Literal["bilateral", "uniform"]
+Readout = Literal["mean", "sum", "max"]
+Head = Literal["mlp", "linear"]
+Semantics = Literal["paper"]
+Phase = Literal["search", "confirm"]
+
+BACKBONES: tuple[Backbone, ...] = get_args(Backbone)
+GAT_HEADS = 8
+"""Heads of every GAT of the benchmark (the last layer has a single one)."""
+
+
+class ConfigError(ValueError):
+    """A configuration that no model or training can be built from; names the key and what was expected."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(f"{key}: {message}")
+        self.key = key
+        self.message = message
+
+
+def gated_layers(placement: Placement, layers: int) -> tuple[int, ...]:
+    """Positions, counted from 1, of the layers that carry a gate (paper, section 3.3 and figure S1).
+
+    ``boosting`` gates layer 2, ``interleaved`` the even layers, ``dense`` all; a tuple names them.
+
+    Raises:
+        ConfigError: an explicit layer lies outside ``1..layers``, or stands twice, or a placement other
+            than ``none`` gates no layer of so shallow a network.
+    """
+    if isinstance(placement, tuple):
+        outside = [layer for layer in placement if not 1 <= layer <= layers]
+        if outside or not placement or len(set(placement)) != len(placement):
+            raise ConfigError(
+                "placement", f"found layers {list(placement)}, expected different layers from 1 to {layers}"
+            )
+        return tuple(sorted(placement))
+    positions = {
+        "none": (),
+        "boosting": (2,) if layers >= 2 else (),
+        "interleaved": tuple(range(2, layers + 1, 2)),
+        "dense": tuple(range(1, layers + 1)),
+    }
+    if placement not in positions:
+        raise ConfigError(
+            "placement", f"found {placement!r}, expected one of {', '.join(positions)} or a list of layers"
+        )
+    if placement != "none" and not positions[placement]:
+        raise ConfigError("placement", f"{placement!r} gates no layer of a network of {layers}; expected layers >= 2")
+    return positions[placement]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """One network: a backbone of ``layers`` layers, some of which are gated.
+
+    Attributes:
+        backbone: the message-passing layer (appendix, equations S1 to S12).
+        layers: number of layers L.
+        hidden_dim: width of a layer; for ``gat`` the width of one head.
+        heads: attention heads of ``gat``; 1 for the others.
+        placement: which layers are gated.
+        gate: ``bilateral`` (equation 10), ``uniform`` (the control beta_hat = 1/deg), None for a vanilla network.
+        num_clusters: K of the soft assignment (equation 5); None for a vanilla network.
+        sigma_m: sensitivity of the modular gradient (equation 8); None for a vanilla network.
+        readout: how node rows become a graph row (equation 4); used by graph-level tasks.
+        head: ``mlp`` of three layers (as every printed count needs) or one ``linear`` layer (equations 2, 3).
+        semantics: which reading of the paper; see docs/protocol.md.
+    """
+
+    backbone: Backbone
+    layers: int
+    hidden_dim: int
+    heads: int = 1
+    placement: Placement = "none"
+    gate: Gate | None = None
+    num_clusters: int | None = None
+    sigma_m: float | None = None
+    readout: Readout = "mean"
+    head: Head = "mlp"
+    semantics: Semantics = "paper"
+
+    def __post_init__(self) -> None:
+        _require_choice("backbone", self.backbone, BACKBONES)
+        _require_choice("readout", self.readout, get_args(Readout))
+        _require_choice("head", self.head, get_args(Head))
+        _require_choice("semantics", self.semantics, get_args(Semantics))
+        for key in ("layers", "hidden_dim", "heads"):
+            _require_at_least_one(key, getattr(self, key))
+        if self.heads != 1 and self.backbone != "gat":
+            raise ConfigError("heads", f"found {self.heads} on {self.backbone}, expected 1: only gat has heads")
+        if self.gated_layers:
+            _require_choice("gate", self.gate, get_args(Gate))
+            _require_at_least_one("num_clusters", self.num_clusters)
+            if self.sigma_m is None or not self.sigma_m > 0:
+                raise ConfigError("sigma_m", f"found {self.sigma_m}, expected a number above 0")
+        else:
+            for key in ("gate", "num_clusters", "sigma_m"):
+                if getattr(self, key) is not None:
+                    raise ConfigError(key, f"found {getattr(self, key)!r}, expected nothing: no layer is gated")
+
+    @property
+    def gated_layers(self) -> tuple[int, ...]:
+        """Positions of the gated layers, counted from 1."""
+        return gated_layers(self.placement, self.layers)
+
+    @property
+    def row_dim(self) -> int:
+        """Width of a node's row between layers: ``heads * hidden_dim``."""
+        return self.heads * self.hidden_dim
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """One training run: Adam under ReduceLROnPlateau on the validation loss.
+
+    Attributes:
+        max_epochs: hard end of training.
+        batch_size: graphs in a step.
+        learning_rate: of Adam, at the start.
+        lr_factor: what the learning rate is multiplied by on a plateau.
+        lr_patience: epochs without a better validation loss before that.
+        min_lr: training stops once the learning rate is below.
+        unsupervised_weight: factor of the unsupervised loss (equation 6); None for a vanilla network.
+        time_limit_s: seconds of training after which it stops at the end of an epoch; None: no limit.
+    """
+
+    max_epochs: int
+    batch_size: int
+    learning_rate: float
+    lr_factor: float = 0.5
+    lr_patience: int = 10
+    min_lr: float = 1e-5
+    unsupervised_weight: float | None = None
+    time_limit_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("max_epochs", "batch_size"):
+            _require_at_least_one(key, getattr(self, key))
+        if self.lr_patience < 0:
+            raise ConfigError("lr_patience", f"found {self.lr_patience}, expected 0 or more")
+        for key in ("learning_rate", "min_lr"):
+            if not getattr(self, key) > 0:
+                raise ConfigError(key, f"found {getattr(self, key)}, expected a number above 0")
+        if self.min_lr > self.learning_rate:
+            raise ConfigError("min_lr", f"found {self.min_lr}, expected at most learning_rate = {self.learning_rate}")
+        if not 0 < self.lr_factor < 1:
+            raise ConfigError("lr_factor", f"found {self.lr_factor}, expected a number between 0 and 1")
+        if self.unsupervised_weight is not None and not self.unsupervised_weight >= 0:
+            raise ConfigError("unsupervised_weight", f"found {self.unsupervised_weight}, expected 0 or more")
+        if self.time_limit_s is not None and not self.time_limit_s > 0:
+            raise ConfigError("time_limit_s", f"found {self.time_limit_s}, expected a number above 0, or nothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialConfig:
+    """One trial: a network trained on one dataset from one seed (and, where the dataset has folds, on one fold)."""
+
+    dataset: str
+    model: ModelConfig
+    train: TrainConfig
+    seed: int
+    fold: int | None = None
+
+    def __post_init__(self) -> None:
+        gated = bool(self.model.gated_layers)
+        if gated != (self.train.unsupervised_weight is not None):
+            expected = "a number: the network is gated" if gated else "nothing: no layer is gated"
+            raise ConfigError(
+                "unsupervised_weight", f"found {self.train.unsupervised_weight}, expected {expected}"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain nested dict that JSON can hold; :meth:`from_dict` reads it back."""
+        plain = asdict(self)
+        if isinstance(self.model.placement, tuple):
+            plain["model"]["placement"] = list(self.model.placement)
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> TrialConfig:
+        """The trial that :meth:`to_dict` wrote."""
+        model = dict(plain["model"])
+        if isinstance(model["placement"], list):
+            model["placement"] = tuple(model["placement"])
+        return cls(
+            dataset=plain["dataset"],
+            model=ModelConfig(**model),
+            train=TrainConfig(**plain["train"]),
+            seed=plain["seed"],
+            fold=plain["fold"],
+        )
+
+
+def trial_key(config: TrialConfig, phase: Phase, data_fingerprint: str) -> str:
+    """The identity of a trial: 20 hexadecimal digits of a hash over phase, configuration and data.
+
+    The same trial of the same study has the same key on every machine and at every start.
+    """
+    identity = {"phase": phase, "config": config.to_dict(), "data": data_fingerprint}
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def _require_choice(key: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(key, f"found {value!r}, expected one of {', '.join(choices)}")
+
+
+def _require_at_least_one(key: str, value: int | None) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigError(key, f"found {value!r}, expected a whole number of 1 or more")

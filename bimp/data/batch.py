@@ -1,0 +1,55 @@
+"""A batch of graphs as a network takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphBatch:
+    """Several graphs laid side by side as one graph without edges between them.
+
+    Attributes:
+        x: node inputs, ``[nodes, node_dim]`` float, or ``[nodes]`` int64 where the task embeds them.
+        edge_index: ``[2, edges]`` int64; row 0 the source u, row 1 the destination v; sorted by destination.
+        edge_attr: edge inputs, ``[edges, edge_dim]`` float or ``[edges]`` int64; None where the task has none.
+        y: labels: ``[graphs]``, ``[nodes]`` or ``[edges]`` as the task's kind says; float for a regression, else int64.
+        batch: ``[nodes]`` int64, the graph of each node, ascending.
+        ptr: ``[graphs + 1]`` int64; graph i owns the nodes ``ptr[i]`` to ``ptr[i + 1]``.
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    edge_attr: Tensor | None
+    y: Tensor
+    batch: Tensor
+    ptr: Tensor
+
+    @property
+    def num_graphs(self) -> int:
+        return self.ptr.numel() - 1
+
+    @property
+    def num_nodes(self) -> int:
+        return self.x.shape[0]
+
+    @property
+    def num_edges(self) -> int:
+        return self.edge_index.shape[1]
+
+    def to(self, device: torch.device) -> GraphBatch:
+        """The same batch on ``device``."""
+        if self.x.device == device:
+            return self
+        return replace(
+            self,
+            x=self.x.to(device, non_blocking=True),
+            edge_index=self.edge_index.to(device, non_blocking=True),
+            edge_attr=None if self.edge_attr is None else self.edge_attr.to(device, non_blocking=True),
+            y=self.y.to(device, non_blocking=True),
+            batch=self.batch.to(device, non_blocking=True),
+            ptr=self.ptr.to(device, non_blocking=True),
+        )

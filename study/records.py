@@ -1,0 +1,231 @@
+"""The record of a trial: one Parquet file, one row, an explicit schema. The source of truth of every table.
+
+This module is all that ``reports`` knows of ``study``; it imports neither torch nor Ray.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+SCHEMA_VERSION = 1
+
+Status = Literal["running", "finished", "pruned", "diverged", "failed"]
+"""``running`` until the driver seals the record; only ``finished`` confirm records enter a table."""
+
+
+class RecordError(ValueError):
+    """A record file that cannot be read as one: names the file, what was found and what was expected."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpochRecord:
+    """One epoch. ``epoch`` counts completed epochs: 1 after the first pass over the training split.
+
+    Losses are means over graphs of the supervised loss; ``*_unsupervised_loss`` is the mean min-cut and
+    orthogonality loss before its weight. ``gate_*`` describe deg * beta_hat over the edges of the gated layers
+    on the validation split (1 everywhere: a uniform gate). Values that do not exist are null.
+    """
+
+    epoch: int
+    learning_rate: float
+    train_loss: float
+    train_unsupervised_loss: float | None
+    train_metric: float
+    val_loss: float
+    val_unsupervised_loss: float | None
+    val_metric: float
+    gate_min: float | None
+    gate_max: float | None
+    gate_std: float | None
+    seconds: float
+    ended_at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialRecord:
+    """Everything that is known of one trial.
+
+    Attributes:
+        key: the trial's identity (``bimp.config.trial_key``) and the name of its file.
+        study, cell: names; ``cell`` is the id of a cell in ``plan.json``.
+        phase: ``search`` or ``confirm``; only confirm trials read the test split.
+        status, reason: how it ended (``finished``: ``max_epochs``, ``min_lr`` or ``time_limit``; ``pruned``: the
+            epoch of the rung; ``diverged``, ``failed``: the cause).
+        number: of a search trial, its place in its cell's search, from 0; null for confirm.
+        chosen_from: of a confirm trial, the key of the search trial whose configuration it repeats.
+        hidden_dim: width of a layer, for gat of one head. params: counted from the built model.
+        budget: parameters asked for; null where ``hidden_dim`` was given.
+        placement: as in the study file; explicit layers as ``2,4``. gated_layers: positions from 1.
+        train_metric, val_metric, test_metric: of the last epoch's model in evaluation mode, as fractions;
+            null where not measured (search trials have no test metric).
+        seconds: training and evaluation, summed over interruptions. started_at, ended_at: Unix seconds.
+        config_json: the complete ``TrialConfig``. versions_json: of the libraries that matter.
+        epochs: one :class:`EpochRecord` an epoch.
+    """
+
+    key: str
+    study: str
+    cell: str
+    phase: str
+    status: Status
+    reason: str | None
+    number: int | None
+    chosen_from: str | None
+    dataset: str
+    dataset_title: str
+    task: str
+    metric: str
+    direction: str
+    backbone: str
+    layers: int
+    hidden_dim: int
+    heads: int
+    budget: int | None
+    params: int
+    placement: str
+    gated_layers: tuple[int, ...]
+    gate: str | None
+    num_clusters: int | None
+    sigma_m: float | None
+    unsupervised_weight: float | None
+    readout: str
+    head: str
+    semantics: str
+    batch_size: int
+    learning_rate: float
+    lr_factor: float
+    lr_patience: int
+    min_lr: float
+    max_epochs: int
+    time_limit_s: float | None
+    seed: int
+    fold: int | None
+    train_metric: float | None
+    val_metric: float | None
+    test_metric: float | None
+    train_loss: float | None
+    val_loss: float | None
+    test_loss: float | None
+    seconds: float
+    started_at: float
+    ended_at: float | None
+    device: str
+    threads: int
+    git_commit: str | None
+    git_dirty: bool | None
+    data_fingerprint: str
+    config_json: str
+    versions_json: str
+    epochs: tuple[EpochRecord, ...] = field(default=())
+
+    @property
+    def num_epochs(self) -> int:
+        """Completed epochs."""
+        return len(self.epochs)
+
+    def sealed(self, status: Status, reason: str | None, ended_at: float) -> TrialRecord:
+        """This record with its end written in."""
+        return replace(self, status=status, reason=reason, ended_at=ended_at)
+
+
+_ARROW_TYPES: dict[str, pa.DataType] = {
+    "str": pa.string(),
+    "Status": pa.string(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "bool": pa.bool_(),
+    "tuple[int, ...]": pa.list_(pa.int64()),
+}
+
+
+def _arrow_fields(record_type: type, skip: str = "") -> list[pa.Field]:
+    result = []
+    for entry in fields(record_type):
+        if entry.name != skip:
+            name, _, optional = str(entry.type).partition(" | ")
+            result.append(pa.field(entry.name, _ARROW_TYPES[name], nullable=optional == "None"))
+    return result
+
+
+SCHEMA = pa.schema(
+    [
+        *_arrow_fields(TrialRecord, skip="epochs"),
+        pa.field("epochs", pa.list_(pa.struct(_arrow_fields(EpochRecord))), nullable=False),
+    ],
+    metadata={"bimp_record_schema": str(SCHEMA_VERSION)},
+)
+"""The columns of a record file, in order: those of :class:`TrialRecord`."""
+
+
+def write_record(record: TrialRecord, path: Path) -> None:
+    """Write ``record`` to ``path`` so that a reader sees the old file or the new one, never a part."""
+    row = asdict(record)
+    table = pa.Table.from_pylist([row], schema=SCHEMA)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary)
+
+
+def read_table(path: Path) -> pa.Table:
+    """The rows of a record file as an Arrow table of :data:`SCHEMA`.
+
+    Raises:
+        RecordError: not a Parquet file, cut short, not of this project or of another schema version.
+    """
+    try:
+        table = pq.read_table(path, partitioning=None)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise RecordError(f"{path}: not a readable Parquet file ({error})") from error
+    version = (table.schema.metadata or {}).get(b"bimp_record_schema", b"none").decode()
+    if version != str(SCHEMA_VERSION):
+        raise RecordError(f"{path}: found record schema {version}, expected {SCHEMA_VERSION}")
+    if not table.schema.equals(SCHEMA):
+        raise RecordError(f"{path}: its columns are not those of record schema {SCHEMA_VERSION}")
+    return table
+
+
+def read_record(path: Path) -> TrialRecord:
+    """The trial in ``path``.
+
+    Raises:
+        RecordError: as :func:`read_table`.
+    """
+    return _record_from_row(read_table(path).to_pylist()[0])
+
+
+def read_records(folder: Path) -> Iterator[TrialRecord]:
+    """Every record in ``folder``, ordered by file name."""
+    for path in sorted(folder.glob("*.parquet")):
+        yield read_record(path)
+
+
+def _record_from_row(row: dict[str, Any]) -> TrialRecord:
+    epochs = tuple(EpochRecord(**epoch) for epoch in row.pop("epochs"))
+    return TrialRecord(**{**row, "gated_layers": tuple(row["gated_layers"]), "epochs": epochs})
+
+
+class replacing:  # noqa: N801 - used as a verb: ``with replacing(path) as temporary``
+    """A temporary path beside ``path`` that takes its name when the block ends well, and vanishes when it does not."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> Path:
+        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.", suffix=".tmp")
+        os.close(handle)
+        self._temporary = Path(name)
+        return self._temporary
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        if kind is None:
+            self._temporary.replace(self._path)
+        else:
+            self._temporary.unlink(missing_ok=True)
