@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 
 SCHEMA_VERSION = 1
 
-Status = Literal["running", "finished", "pruned", "diverged", "failed"]
-"""``running`` until the driver seals the record; only ``finished`` confirm records enter a table."""
+Status = Literal["running", "finished", "pruned", "diverged", "failed", "superseded"]
+"""``running`` until the driver seals the record; only ``finished`` confirm records enter a table. ``superseded`` is a
+confirm record whose configuration lost its place: the search was extended and chose another one."""
 
 
 class RecordError(ValueError):

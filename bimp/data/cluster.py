@@ -1,0 +1,100 @@
+"""CLUSTER, drawn by its published process: a stochastic block model of six communities.
+
+Each community has 5 to 34 nodes; two nodes are joined with probability 0.55 within a community and 0.25 across.
+The nodes are permuted. One random node of each community carries the feature community + 1, all others 0; the label
+of a node is its community. The benchmark set no seed, so these are graphs of the same distribution, not the same
+graphs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bimp.data.errors import DataError
+from bimp.data.packed import PackedGraphs
+from bimp.data.source import SPLIT_NAMES, Parameters, Source, SourceGraphs
+
+COMMUNITIES = 6
+SMALLEST, LARGEST = 5, 34
+INSIDE, ACROSS = 0.55, 0.25
+DEFAULT_SEED = 0
+DEFAULT_SIZE = 10_000
+
+
+def block_model_graph(
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """One graph of the process.
+
+    Returns:
+        x ``[nodes]`` (0, or community + 1 on the labelled nodes); edge_index ``[2, edges]``, both directions of every
+        edge, sorted by destination; y ``[nodes]``, the community from 0 to 5.
+    """
+    sizes = rng.integers(SMALLEST, LARGEST + 1, size=COMMUNITIES)
+    community = rng.permutation(np.repeat(np.arange(COMMUNITIES), sizes))
+    nodes = community.size
+    probability = np.where(community[:, None] == community[None], INSIDE, ACROSS)
+    upper = np.triu(rng.random((nodes, nodes)) < probability, k=1)
+    destination, source = np.nonzero(upper | upper.T)
+
+    by_community = np.lexsort((rng.random(nodes), community))
+    labelled = by_community[np.concatenate([[0], np.cumsum(sizes)[:-1]])]
+    x = np.zeros(nodes, dtype=np.int64)
+    x[labelled] = community[labelled] + 1
+    return x, np.stack([source, destination]), community
+
+
+class Cluster(Source):
+    """CLUSTER by seed and size; ``size`` graphs to train on, a tenth of that (at least one) to validate, and to test.
+
+    Every graph has a random stream of its own, so a smaller dataset is the beginning of a larger one.
+    """
+
+    name = "cluster"
+
+    def parameters(self, seed: int | None, size: int | None) -> Parameters:
+        """Seed (default 0) and size (default 10,000, as published).
+
+        Raises:
+            DataError: a negative seed or a size below 1.
+        """
+        seed = DEFAULT_SEED if seed is None else seed
+        size = DEFAULT_SIZE if size is None else size
+        if seed < 0:
+            raise DataError(f"cluster: found seed={seed}, expected 0 or more")
+        if size < 1:
+            raise DataError(f"cluster: found size={size}, expected 1 or more graphs to train on")
+        return {"seed": seed, "size": size}
+
+    def build(self, parameters: Parameters, *, raw: Path | None, trust: bool, workspace: Path) -> SourceGraphs:
+        """Draw the graphs; see :meth:`bimp.data.source.Source.build`."""
+        seed, size = parameters["seed"], parameters["size"]
+        held_out = max(1, size // 10)
+        lengths = [size, held_out, held_out]
+        x, edge_index, y = [], [], []
+        for split, length in enumerate(lengths):
+            for number in range(length):
+                graph = block_model_graph(np.random.default_rng([seed, split, number]))
+                x.append(graph[0])
+                # At most 6 * 34 nodes: one byte a node number, for 52 million edges at the published size.
+                edge_index.append(graph[1].astype(np.uint8))
+                y.append(graph[2])
+        packed = PackedGraphs.from_arrays(
+            node_counts=torch.tensor([row.size for row in x]),
+            edge_counts=torch.tensor([edges.shape[1] for edges in edge_index]),
+            x=torch.from_numpy(np.concatenate(x)),
+            edge_index=torch.from_numpy(np.concatenate(edge_index, axis=1)),
+            edge_attr=None,
+            y=torch.from_numpy(np.concatenate(y)),
+            labels="node",
+        )
+        parts = torch.split(torch.arange(sum(lengths)), lengths)
+        return SourceGraphs(
+            graphs=packed,
+            splits={name: (part,) for name, part in zip(SPLIT_NAMES, parts, strict=True)},
+            origin=f"drawn by the published block model process, seed {seed}",
+        )

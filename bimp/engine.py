@@ -1,0 +1,268 @@
+"""One training run, top to bottom: Adam, a plateau schedule, an epoch at a time (docs/protocol.md).
+
+:func:`fit` yields after every epoch and can start from what an earlier run saved: the same seed gives the same
+numbers, bit for bit on the same kind of CPU with the same number of threads, whether or not it was interrupted.
+For that no random generator lives from one epoch to the next: the order of an epoch follows from seed and epoch.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from bimp.config import TrialConfig
+from bimp.data import GraphBatch, GraphSplit
+from bimp.losses import supervised_loss
+from bimp.metrics import GateSpread, GateStatistics, MetricAccumulator
+from bimp.network import Network, NetworkOutput
+from bimp.tasks import task_of
+
+CHECKPOINT_FORMAT = 1
+
+RunStatus = Literal["running", "finished", "diverged"]
+"""``running``: more epochs follow; ``finished``: the schedule, the last epoch or the time limit ended it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What a network does on one split: mean losses over graphs, the metric over the split, the gate's spread."""
+
+    loss: float
+    unsupervised_loss: float | None
+    metric: float
+    gate: GateStatistics | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpochResult:
+    """One epoch of training and the validation after it.
+
+    Attributes:
+        epoch: epochs completed, from 1. Of a diverged run: the epoch in which it diverged.
+        learning_rate: in this epoch.
+        train: losses and metric as training went (batch normalisation in training mode); None if diverged.
+        validation: the same on the validation split in evaluation mode; None if diverged.
+        seconds: of training and validation up to here, interruptions left out.
+        status, reason: ``finished`` by ``max_epochs``, ``min_lr`` or ``time_limit``; ``diverged`` with its cause.
+        checkpoint: gives all that :func:`fit` needs to go on from here; to be called before the next epoch is
+            asked for. The value holds tensors and plain values only.
+    """
+
+    epoch: int
+    learning_rate: float
+    train: Evaluation | None
+    validation: Evaluation | None
+    seconds: float
+    status: RunStatus
+    reason: str | None
+    checkpoint: Callable[[], dict[str, Any]]
+
+
+class DivergedError(ArithmeticError):
+    """A loss became infinite or not a number; the message says which and where."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that does not belong to this configuration or is of another format."""
+
+
+def fit(
+    config: TrialConfig,
+    train: GraphSplit,
+    validation: GraphSplit,
+    *,
+    device: torch.device | str = "cpu",
+    checkpoint: dict[str, Any] | None = None,
+) -> Iterator[EpochResult]:
+    """Train ``config`` from its seed, or from ``checkpoint``, and yield one result an epoch until it ends.
+
+    A checkpoint of an ended run yields nothing.
+
+    Raises:
+        CheckpointError: ``checkpoint`` was made by another configuration.
+    """
+    run = _Run(config, torch.device(device))
+    if checkpoint is not None:
+        run.restore(checkpoint)
+    while run.status == "running":
+        yield run.one_epoch(train, validation)
+
+
+def evaluate(network: Network, config: TrialConfig, split: GraphSplit, device: torch.device | str) -> Evaluation:
+    """Losses, metric and gate of ``network`` on ``split`` in evaluation mode, over the whole split.
+
+    Raises:
+        DivergedError: the loss is not finite.
+    """
+    network.eval()
+    meter = _Meter(config)
+    with torch.no_grad():
+        for batch in split.batches(config.train.batch_size):
+            on_device = batch.to(torch.device(device))
+            output = network(on_device)
+            loss = supervised_loss(network.task.kind, output.scores, on_device.y)
+            meter.update(on_device, output, loss, with_gate=True)
+    result = meter.evaluation()
+    if not math.isfinite(result.loss):
+        raise DivergedError(f"loss {result.loss} in evaluation")
+    return result
+
+
+def load_network(config: TrialConfig, checkpoint: dict[str, Any], device: torch.device | str = "cpu") -> Network:
+    """The network that a checkpoint of :func:`fit` holds, ready to evaluate.
+
+    Raises:
+        CheckpointError: the checkpoint was made by another configuration.
+    """
+    _check_origin(config, checkpoint)
+    network = Network(config.model, task_of(config.dataset)).to(device)
+    network.load_state_dict(checkpoint["network"])
+    return network
+
+
+class _Run:
+    """The state of a training run between two epochs."""
+
+    def __init__(self, config: TrialConfig, device: torch.device) -> None:
+        self.config = config
+        self.device = device
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            self.network = Network(config.model, task_of(config.dataset)).to(device)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.train.learning_rate)
+        self.scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            self.optimizer, mode="min", factor=config.train.lr_factor, patience=config.train.lr_patience
+        )
+        self.epoch = 0
+        self.seconds = 0.0
+        self.status: RunStatus = "running"
+        self.reason: str | None = None
+
+    def one_epoch(self, train: GraphSplit, validation: GraphSplit) -> EpochResult:
+        started = time.perf_counter()
+        self.epoch += 1
+        learning_rate = self.learning_rate
+        trained, validated = None, None
+        try:
+            trained = self._train(train)
+            validated = evaluate(self.network, self.config, validation, self.device)
+        except DivergedError as cause:
+            self.status, self.reason = "diverged", f"epoch {self.epoch}: {cause}"
+        else:
+            self.scheduler.step(validated.loss)
+        self.seconds += time.perf_counter() - started
+        if self.status == "running":
+            self._decide()
+        return EpochResult(
+            epoch=self.epoch,
+            learning_rate=learning_rate,
+            train=trained,
+            validation=validated,
+            seconds=self.seconds,
+            status=self.status,
+            reason=self.reason,
+            checkpoint=self.save,
+        )
+
+    @property
+    def learning_rate(self) -> float:
+        return float(self.optimizer.param_groups[0]["lr"])
+
+    def _train(self, train: GraphSplit) -> Evaluation:
+        self.network.train()
+        meter = _Meter(self.config)
+        weight = self.config.train.unsupervised_weight
+        for batch in train.batches(self.config.train.batch_size, order=self._order(len(train))):
+            on_device = batch.to(self.device)
+            output = self.network(on_device)
+            supervised = supervised_loss(self.network.task.kind, output.scores, on_device.y)
+            loss = supervised if output.unsupervised_loss is None else supervised + weight * output.unsupervised_loss
+            if not torch.isfinite(loss):
+                raise DivergedError(f"loss {loss.item()} in training")
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+            meter.update(on_device, output, supervised)
+        return meter.evaluation()
+
+    def _order(self, graphs: int) -> Tensor:
+        generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + self.epoch)
+        return torch.randperm(graphs, generator=generator)
+
+    def _decide(self) -> None:
+        limit = self.config.train.time_limit_s
+        if self.learning_rate < self.config.train.min_lr:
+            self.status, self.reason = "finished", "min_lr"
+        elif self.epoch >= self.config.train.max_epochs:
+            self.status, self.reason = "finished", "max_epochs"
+        elif limit is not None and self.seconds >= limit:
+            self.status, self.reason = "finished", "time_limit"
+
+    def save(self) -> dict[str, Any]:
+        return {
+            "format": CHECKPOINT_FORMAT,
+            "config": self.config.to_dict(),
+            "epoch": self.epoch,
+            "seconds": self.seconds,
+            "status": self.status,
+            "reason": self.reason,
+            "network": self.network.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scheduler": self.scheduler.state_dict(),
+        }
+
+    def restore(self, checkpoint: dict[str, Any]) -> None:
+        _check_origin(self.config, checkpoint)
+        self.network.load_state_dict(checkpoint["network"])
+        self.optimizer.load_state_dict(checkpoint["optimizer"])
+        self.scheduler.load_state_dict(checkpoint["scheduler"])
+        self.epoch = checkpoint["epoch"]
+        self.seconds = checkpoint["seconds"]
+        self.status = checkpoint["status"]
+        self.reason = checkpoint["reason"]
+
+
+class _Meter:
+    """Sums over the batches of a split; nothing leaves the device before :meth:`evaluation`."""
+
+    def __init__(self, config: TrialConfig) -> None:
+        task = task_of(config.dataset)
+        self.metric = MetricAccumulator(task.metric, task.num_outputs)
+        self.gate = GateSpread()
+        self.gated = bool(config.model.gated_layers)
+        self.graphs = 0
+        self.loss: Tensor | float = 0.0
+        self.unsupervised_loss: Tensor | float = 0.0
+
+    def update(self, batch: GraphBatch, output: NetworkOutput, loss: Tensor, with_gate: bool = False) -> None:
+        self.graphs += batch.num_graphs
+        self.loss = self.loss + loss.detach().double() * batch.num_graphs
+        if output.unsupervised_loss is not None:
+            unsupervised = output.unsupervised_loss.detach().double()
+            self.unsupervised_loss = self.unsupervised_loss + unsupervised * batch.num_graphs
+        self.metric.update(output.scores.detach(), batch.y)
+        if with_gate:
+            for gate in output.gates:
+                self.gate.update(gate.beta_hat, batch)
+
+    def evaluation(self) -> Evaluation:
+        return Evaluation(
+            loss=float(self.loss) / self.graphs,
+            unsupervised_loss=float(self.unsupervised_loss) / self.graphs if self.gated else None,
+            metric=self.metric.value(),
+            gate=self.gate.value(),
+        )
+
+
+def _check_origin(config: TrialConfig, checkpoint: dict[str, Any]) -> None:
+    found = checkpoint.get("format")
+    if found != CHECKPOINT_FORMAT:
+        raise CheckpointError(f"checkpoint: found format {found}, expected {CHECKPOINT_FORMAT}")
+    if checkpoint["config"] != config.to_dict():
+        raise CheckpointError("checkpoint: it was made by another configuration; delete it or name its own")

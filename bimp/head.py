@@ -1,0 +1,77 @@
+"""From the node rows of the last layer to the scores of the task."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bimp.config import ConfigError, ModelConfig, Readout
+from bimp.data.batch import GraphBatch
+from bimp.tasks import TaskSpec
+
+
+def read_out(rows: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
+    """One row for each graph out of its nodes' (equation 4 for the mean): ``[graphs, width]``."""
+    each_row = torch.arange(batch.num_nodes, device=rows.device)
+    return F.embedding_bag(each_row, rows, batch.ptr, mode=readout, include_last_offset=True)
+
+
+class Head(nn.Module):
+    """Readout, then one or three linear layers (equations 2, 3).
+
+    Node rows are scored as they are, edges by the rows of their source and destination side by side, graphs by their
+    readout. ``mlp`` halves the width twice, with ReLU between, as the paper's parameter counts need; ``linear`` is
+    the single layer that the paper's text describes.
+
+    Args:
+        model: its width, head and readout.
+        task: what is scored, and the number of scores.
+
+    Raises:
+        ConfigError: the network is too narrow to be halved twice.
+    """
+
+    def __init__(self, model: ModelConfig, task: TaskSpec) -> None:
+        super().__init__()
+        smallest = smallest_hidden_dim(model, task)
+        if model.hidden_dim < smallest:
+            raise ConfigError(
+                "hidden_dim", f"found {model.hidden_dim}, expected {smallest} or more: the mlp head halves rows twice"
+            )
+        self.kind = task.kind
+        self.readout = model.readout
+        width = model.row_dim * _rows_scored_together(task)
+        if model.head == "linear":
+            self.scorer = nn.Sequential(nn.Linear(width, task.num_outputs))
+        else:
+            self.scorer = nn.Sequential(
+                nn.Linear(width, width // 2),
+                nn.ReLU(),
+                nn.Linear(width // 2, width // 4),
+                nn.ReLU(),
+                nn.Linear(width // 4, task.num_outputs),
+            )
+
+    def forward(self, h: Tensor, batch: GraphBatch) -> Tensor:
+        """Scores of the node rows ``h``: ``[graphs]`` for a regression, else ``[items, classes]``."""
+        if self.kind == "node_classification":
+            rows = h
+        elif self.kind == "edge_classification":
+            rows = torch.cat([h.index_select(0, end) for end in batch.edge_index], dim=1)
+        else:
+            rows = read_out(h, batch, self.readout)
+        scores: Tensor = self.scorer(rows)
+        return scores.squeeze(1) if self.kind == "graph_regression" else scores
+
+
+def smallest_hidden_dim(model: ModelConfig, task: TaskSpec) -> int:
+    """The smallest ``hidden_dim`` that leaves every layer of the head one unit; the model's own is not looked at."""
+    if model.head == "linear":
+        return 1
+    per_unit = model.heads * _rows_scored_together(task)
+    return -(-4 // per_unit)
+
+
+def _rows_scored_together(task: TaskSpec) -> int:
+    return 2 if task.kind == "edge_classification" else 1

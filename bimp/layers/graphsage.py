@@ -1,0 +1,39 @@
+"""GraphSAGE with a max aggregator."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bimp.layers.row_norm import RowNorm
+from bimp.neighbourhood import max_neighbour_rows, max_over_neighbours
+
+
+class GraphSAGELayer(nn.Module):
+    """GraphSAGE with max pooling (equations S3, S4): U Concat(h_v, max_u beta_hat_uv ReLU(V h_u)).
+
+    Its rows are divided by their L2 norm, then ReLU, BN and residual; U and V have biases. The maximum over no
+    neighbour is 0.
+
+    Args:
+        row_dim: width of a node's row, before and after.
+    """
+
+    def __init__(self, row_dim: int) -> None:
+        super().__init__()
+        self.pool = nn.Linear(row_dim, row_dim)
+        self.update = nn.Linear(2 * row_dim, row_dim)
+        self.norm = RowNorm(row_dim)
+
+    def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
+        """Map node rows ``[nodes, row_dim]`` along ``[2, edges]``, gated by ``[edges]``, to ``[nodes, row_dim]``."""
+        pooled = torch.relu(self.pool(h))
+        if beta_hat is None:
+            largest = max_neighbour_rows(pooled, edge_index)
+        else:
+            messages = beta_hat.unsqueeze(1) * pooled.index_select(0, edge_index[0])
+            largest = max_over_neighbours(messages, edge_index, h.shape[0])
+        updated = F.normalize(self.update(torch.cat([h, largest], dim=1)), dim=1)
+        normalised: Tensor = self.norm(torch.relu(updated))
+        return h + normalised

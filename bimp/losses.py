@@ -1,0 +1,101 @@
+"""What a network is trained on: the unsupervised loss of the assignments and the loss of the task."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bimp.data.batch import GraphBatch
+from bimp.neighbourhood import degrees, sum_neighbour_rows
+from bimp.tasks import TaskKind
+
+
+def min_cut_loss(soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
+    """Spectral clustering loss L_c (first term of equation 7), each graph alone, mean over the graphs.
+
+    With A~ = D^-1/2 A D^-1/2 and D~ the row sums of A~, it is ``-Tr(S^T A~ S) / Tr(S^T D~ S)``. A directed graph
+    counts as (A + A^T) / 2, with its row sums as D: the same for a symmetric graph, and the loss stays within -1 and
+    0 for every graph. A graph without edges contributes 0. Copies of an edge count as its weight.
+
+    Args:
+        soft_assignment: S, ``[nodes, K]``.
+        batch: its graphs.
+
+    Returns:
+        A scalar.
+    """
+    source, destination = batch.edge_index
+    degree = 0.5 * (
+        degrees(batch.edge_index, batch.num_nodes, soft_assignment.dtype)
+        + degrees(batch.edge_index.flip(0), batch.num_nodes, soft_assignment.dtype)
+    )
+    weights = (degree.index_select(0, source) * degree.index_select(0, destination)).rsqrt()
+    # An edge u -> v puts half of its weight at (u, v) and half at (v, u).
+    normalised_degree = torch.zeros_like(degree).index_add(0, source, weights).index_add(0, destination, weights) / 2
+    cut = (soft_assignment * sum_neighbour_rows(soft_assignment, batch.edge_index, weights)).sum(1)
+    volume = normalised_degree * soft_assignment.square().sum(1)
+    cut_of_graph = _sum_over_graphs(cut, batch)
+    volume_of_graph = _sum_over_graphs(volume, batch)
+    return -(cut_of_graph / torch.where(volume_of_graph > 0, volume_of_graph, 1)).mean()
+
+
+def orthogonality_loss(soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
+    """Orthogonality loss L_o (second term of equation 7), each graph alone, mean over the graphs.
+
+    It is ``|| S^T S / ||S^T S||_F - I / sqrt(K) ||_F``, 0 where the clusters are of one size and do not overlap.
+
+    Args:
+        soft_assignment: S, ``[nodes, K]``.
+        batch: its graphs, each of one node or more.
+
+    Returns:
+        A scalar.
+    """
+    num_clusters = soft_assignment.shape[1]
+    padded = _pad_by_graph(soft_assignment, batch)
+    gram = torch.bmm(padded.transpose(1, 2), padded)
+    direction = gram / torch.linalg.vector_norm(gram, dim=(1, 2), keepdim=True)
+    target = torch.eye(num_clusters, dtype=gram.dtype, device=gram.device) / num_clusters**0.5
+    distance: Tensor = torch.linalg.vector_norm(direction - target, dim=(1, 2))
+    return distance.mean()
+
+
+def supervised_loss(kind: TaskKind, scores: Tensor, y: Tensor) -> Tensor:
+    """The loss of the task: L1, cross entropy, or class-weighted cross entropy for ``node_classification``.
+
+    Args:
+        kind: of the task.
+        scores: ``[graphs]`` for a regression, else ``[items, classes]``.
+        y: ``[graphs]`` float for a regression, else ``[items]`` int64.
+
+    Returns:
+        A scalar, the mean over the items.
+    """
+    if kind == "graph_regression":
+        return F.l1_loss(scores, y)
+    if kind == "node_classification":
+        return _class_weighted_cross_entropy(scores, y)
+    return F.cross_entropy(scores, y)
+
+
+def _class_weighted_cross_entropy(scores: Tensor, y: Tensor) -> Tensor:
+    """Cross entropy with weight (V - n_c) / V for each class c present among the V labels; 0 if only one is."""
+    counts = scores.new_zeros(scores.shape[1]).index_add_(0, y, scores.new_ones(y.shape))
+    class_weights = torch.where(counts > 0, (y.shape[0] - counts) / y.shape[0], 0)
+    total_weight = class_weights.index_select(0, y).sum()
+    loss = F.cross_entropy(scores, y, weight=class_weights, reduction="sum")
+    return loss / torch.where(total_weight > 0, total_weight, 1)
+
+
+def _sum_over_graphs(values: Tensor, batch: GraphBatch) -> Tensor:
+    return values.new_zeros(batch.num_graphs).index_add(0, batch.batch, values)
+
+
+def _pad_by_graph(rows: Tensor, batch: GraphBatch) -> Tensor:
+    """``[graphs, most nodes, width]``: the rows of each graph, then zeros."""
+    most_nodes = int(batch.ptr.diff().max())
+    position = torch.arange(batch.num_nodes, device=rows.device) - batch.ptr.index_select(0, batch.batch)
+    padded = rows.new_zeros(batch.num_graphs * most_nodes, rows.shape[1])
+    padded = padded.index_copy(0, batch.batch * most_nodes + position, rows)
+    return padded.view(batch.num_graphs, most_nodes, -1)

@@ -1,0 +1,116 @@
+"""Measurements over a whole split, summed batch by batch on the device where they arise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bimp.data.batch import GraphBatch
+from bimp.neighbourhood import degrees
+from bimp.tasks import Metric
+
+POSITIVE_CLASS = 1
+
+
+class MetricAccumulator:
+    """A task's metric over all items of a split, whatever the batches; nothing waits for the device before value().
+
+    - ``mae``: mean absolute error.
+    - ``accuracy``: share of items whose largest score is at their class.
+    - ``balanced_accuracy``: mean of the recalls of the classes that occur in the split.
+    - ``f1``: of class 1, ``2 TP / (2 TP + FP + FN)``; 0 where the class neither occurs nor is predicted.
+
+    Args:
+        metric: which of them.
+        num_outputs: classes, or 1 for ``mae``.
+    """
+
+    def __init__(self, metric: Metric, num_outputs: int) -> None:
+        self.metric = metric
+        self.num_outputs = num_outputs
+        self._sums: Tensor | None = None
+
+    def update(self, scores: Tensor, y: Tensor) -> None:
+        """Add a batch: scores ``[items]`` and float labels for ``mae``, else ``[items, classes]`` and int64 labels."""
+        with torch.no_grad():
+            sums = self._error_sums(scores, y) if self.metric == "mae" else self._class_counts(scores, y)
+            self._sums = sums if self._sums is None else self._sums + sums
+
+    def value(self) -> float:
+        """The metric over everything added so far; a fraction, not per cent.
+
+        Raises:
+            ValueError: nothing was added.
+        """
+        if self._sums is None or not bool(self._sums[1].sum() > 0):
+            raise ValueError(f"{self.metric}: found no item, expected a split of at least one")
+        if self.metric == "mae":
+            error, items = self._sums
+            return float(error / items)
+        hits, present, predicted = self._sums
+        if self.metric == "accuracy":
+            return float(hits.sum() / present.sum())
+        if self.metric == "balanced_accuracy":
+            occurs = present > 0
+            return float((hits[occurs] / present[occurs]).mean())
+        occurring_or_predicted = present[POSITIVE_CLASS] + predicted[POSITIVE_CLASS]
+        return float(2 * hits[POSITIVE_CLASS] / occurring_or_predicted.clamp(min=1))
+
+    @staticmethod
+    def _error_sums(scores: Tensor, y: Tensor) -> Tensor:
+        errors = (scores - y).abs().double()
+        return torch.stack([errors.sum(), torch.ones_like(errors).sum()])
+
+    def _class_counts(self, scores: Tensor, y: Tensor) -> Tensor:
+        """``[3, classes]``: items of the class that were predicted as such, items of it, items predicted as it."""
+        predicted = scores.argmax(dim=1)
+        ones = torch.ones(y.shape, dtype=torch.float64, device=scores.device)
+        counts = ones.new_zeros(3, self.num_outputs)
+        counts[0].index_add_(0, y, (predicted == y).double())
+        counts[1].index_add_(0, y, ones)
+        counts[2].index_add_(0, predicted, ones)
+        return counts
+
+
+@dataclass(frozen=True)
+class GateStatistics:
+    """Spread of deg * beta_hat over edges: all three 1, 1, 0 for a uniform gate."""
+
+    minimum: float
+    maximum: float
+    std: float
+
+
+class GateSpread:
+    """Smallest, largest and standard deviation (ddof 0) of deg_v * beta_hat_uv over all edges added.
+
+    It tells how far a gate is from the uniform one, beta_hat = 1/deg. Nothing waits for the device before value().
+    """
+
+    def __init__(self) -> None:
+        self._extremes: Tensor | None = None
+        self._sums: Tensor | None = None
+
+    def update(self, beta_hat: Tensor, batch: GraphBatch) -> None:
+        """Add the edges of one gated layer on one batch."""
+        if batch.num_edges == 0:
+            return
+        with torch.no_grad():
+            degree = degrees(batch.edge_index, batch.num_nodes, torch.float64)
+            # Values lie about 1: sums of squares of what they differ by lose no digits.
+            excess = degree.index_select(0, batch.edge_index[1]) * beta_hat.double() - 1
+            extremes = torch.stack([-excess.min(), excess.max()])
+            sums = torch.stack([torch.ones_like(excess).sum(), excess.sum(), excess.square().sum()])
+            self._extremes = extremes if self._extremes is None else torch.maximum(self._extremes, extremes)
+            self._sums = sums if self._sums is None else self._sums + sums
+
+    def value(self) -> GateStatistics | None:
+        """The spread; None where no edge was added, as for a vanilla network."""
+        if self._extremes is None or self._sums is None:
+            return None
+        count, total, squares = self._sums.tolist()
+        variance = max(squares / count - (total / count) ** 2, 0.0)
+        below, above = self._extremes.tolist()
+        return GateStatistics(minimum=1 - below, maximum=1 + above, std=variance**0.5)

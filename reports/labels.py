@@ -1,0 +1,80 @@
+"""What the models of a table are called: the paper's names, and what tells apart rows that share one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from reports.summarise import CellSummary
+
+BACKBONE_NAMES = {"gcn": "GCN", "graphsage": "GraphSAGE", "gat": "GAT", "gated_gcn": "GatedGCN"}
+DISTINGUISHING = ("num_clusters", "sigma_m", "unsupervised_weight", "hidden_dim")
+"""What is appended to equal names, in this order, where its values differ."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detail:
+    """A setting and its value as text; ``key`` is a field of ``Chosen``, or ``cell`` for a cell's id."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """A model's name: ``prefix``-``name`` (details). The prefix is set in italics; a vanilla model has none."""
+
+    prefix: str | None
+    name: str
+    details: tuple[Detail, ...] = ()
+
+
+def is_vanilla_cell(summary: CellSummary) -> bool:
+    """Whether the plan makes this cell a baseline, which stands on the left."""
+    return summary.cell.placement == "none"
+
+
+def detail(summary: CellSummary, key: str) -> Detail:
+    """The cell's value of ``key``; ``searched`` while the search has not chosen it."""
+    value = getattr(summary.chosen, key)
+    text = "searched" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return Detail(key=key, value=text)
+
+
+def label_cells(summaries: Sequence[CellSummary]) -> tuple[Label, ...]:
+    """The names of cells that stand together between two rules of a table, told apart where they would be equal.
+
+    Cells whose number of layers differs need no more than that: it has its own column.
+    """
+    labels = [_plain_label(summary) for summary in summaries]
+    names = [(label, summary.chosen.layers) for label, summary in zip(labels, summaries, strict=True)]
+    for name in sorted(set(names), key=names.index):
+        places = [place for place, other in enumerate(names) if other == name]
+        if len(places) > 1:
+            for place, details in zip(places, _distinguish([summaries[place] for place in places]), strict=True):
+                labels[place] = replace(labels[place], details=details)
+    return tuple(labels)
+
+
+def _plain_label(summary: CellSummary) -> Label:
+    name = BACKBONE_NAMES.get(summary.cell.backbone, summary.cell.backbone)
+    placement = summary.chosen.placement
+    if placement == "none":
+        return Label(prefix=None, name=name)
+    where = None if placement in (None, "boosting") else placement
+    if where and where[0].isdigit():
+        where = f"layers {where}"
+    if summary.chosen.gate == "uniform":
+        return Label(prefix=f"uniform {where}" if where else "uniform", name=name)
+    return Label(prefix=where or "bi", name=name)
+
+
+def _distinguish(summaries: Sequence[CellSummary]) -> list[tuple[Detail, ...]]:
+    keys = [key for key in DISTINGUISHING if len({detail(summary, key) for summary in summaries}) > 1]
+    details = [tuple(detail(summary, key) for key in keys) for summary in summaries]
+    count = Counter(details)
+    return [
+        found if count[found] == 1 else (*found, Detail(key="cell", value=summary.cell.id))
+        for found, summary in zip(details, summaries, strict=True)
+    ]

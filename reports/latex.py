@@ -1,0 +1,111 @@
+"""A table as LaTeX: a fragment to be read by another document, and one of its own, both in plain ASCII."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from reports.cells import COLUMNS, columns, headings, text
+from reports.labels import Detail, Label
+from reports.latex_text import escape
+from reports.layout import ResultTable, Row
+from reports.marks import Mark
+from reports.prose import Marked, Part
+
+_SIDE_SPEC = "lrrccr"
+_SYMBOLS = {"num_clusters": "K", "sigma_m": r"\sigma_m", "layers": "L"}
+
+
+def render_fragment(table: ResultTable) -> str:
+    """A ``table`` environment for the input command of LaTeX; it needs the packages booktabs and xcolor."""
+    return _render("results.tex.jinja", table)
+
+
+def render_standalone(table: ResultTable) -> str:
+    """A whole document with the table, which pdflatex compiles with the packages that TeX Live recommends."""
+    return _render("results_standalone.tex.jinja", table)
+
+
+class _LatexMarkup:
+    dash = "--"
+
+    def part(self, part: Part) -> str:
+        if isinstance(part, Label):
+            prefix = rf"\emph{{{escape(part.prefix)}}}-" if part.prefix else ""
+            details = ", ".join(self.part(detail) for detail in part.details)
+            return prefix + escape(part.name) + (f" ({details})" if details else "")
+        if isinstance(part, Detail):
+            if part.key in _SYMBOLS and part.value != "searched":
+                value = re.sub(r"e([+-])0*(\d+)$", r" \\times 10^{\1\2}", part.value).replace("{+", "{")
+                return f"${_SYMBOLS[part.key]} = {value}$"
+            return escape(f"{part.key} {part.value}".replace("_", " "))
+        if isinstance(part, Marked):
+            return _marked(rf"\textbf{{{escape(part.words)}}}", part.mark)
+        # Edges keep their space: parts stand one after the other.
+        before, after = (" " if edge.isspace() else "" for edge in (part[:1], part[-1:]))
+        return before + escape(part) + after
+
+    def spread(self, mean: str, std: str, mark: Mark) -> str:
+        number = rf"${mean} \pm {std}$"
+        return number if mark is Mark.PLAIN else _marked(rf"{{\boldmath{number}}}", mark)
+
+
+_MARKUP = _LatexMarkup()
+
+
+def _marked(bold: str, mark: Mark) -> str:
+    return rf"\textcolor{{red}}{{{bold}}}" if mark is Mark.BEST else bold
+
+
+def _render(template: str, table: ResultTable) -> str:
+    rows = [row for block in table.blocks for section in block.sections for row in section]
+    sides = (any(row.vanilla for row in rows), any(row.gated for row in rows))
+    count = sum(sides)
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            caption=text(table.caption, _MARKUP),
+            label=f"tab:{_slug(table.study)}",
+            width=COLUMNS * count,
+            column_spec=r"@{\hspace{2em}}".join([_SIDE_SPEC] * count),
+            blocks=[
+                {
+                    "title": escape(block.title),
+                    "head": headings(block) * count,
+                    "sections": [[_row(row, sides) for row in section] for section in block.sections],
+                }
+                for block in table.blocks
+            ],
+            notes=[(escape(note.heading), [text(item, _MARKUP) for item in note.items]) for note in table.notes],
+        )
+    )
+
+
+def _row(row: Row, sides: tuple[bool, bool]) -> tuple[str, ...]:
+    entries = (row.vanilla, row.gated)
+    return tuple(cell for entry, shown in zip(entries, sides, strict=True) if shown for cell in columns(entry, _MARKUP))
+
+
+def _slug(name: str) -> str:
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-") or "results"
+
+
+def _environment() -> Environment:
+    # Braces and percent signs are LaTeX's own, so templates mark their places otherwise.
+    return Environment(
+        loader=PackageLoader("reports"),
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )

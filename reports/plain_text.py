@@ -1,0 +1,21 @@
+"""The parts of a table as plain text, for CSV files and the terminal."""
+
+from __future__ import annotations
+
+from reports.labels import Detail, Label
+from reports.prose import Marked, Part
+
+_EQUATED = {"num_clusters": "K", "sigma_m": "sigma_m", "layers": "L"}
+
+
+def plain(part: Part) -> str:
+    """``part`` without markup."""
+    if isinstance(part, Label):
+        details = ", ".join(plain(detail) for detail in part.details)
+        return (f"{part.prefix}-" if part.prefix else "") + part.name + (f" ({details})" if details else "")
+    if isinstance(part, Detail):
+        if part.key in _EQUATED and part.value != "searched":
+            return f"{_EQUATED[part.key]}={part.value}"
+        name = _EQUATED.get(part.key, part.key.replace("_", " "))
+        return f"{name} {part.value}"
+    return part.words if isinstance(part, Marked) else part

@@ -1,0 +1,101 @@
+"""Plan, run and watch a study: ``python run_study.py --help``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+
+StudyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The study, a YAML file as in search_spaces/.")]
+DataFolder = Annotated[
+    Path, typer.Option("--data", envvar="BIMP_DATA", help="Folder of the prepared datasets.", show_default=True)
+]
+ResultsOption = Annotated[Path | None, typer.Option("--results", help="Results folder.  [default: results/NAME]")]
+
+WRONG_INPUT = 2
+INTERRUPTED = 130
+
+
+@app.command()
+def plan(file: StudyFile, as_json: Annotated[bool, typer.Option("--json", help="A list of cells.")] = False) -> None:
+    """Show what FILE would run, without spending anything: cells, widths, parameters, trials, seeds, rungs."""
+    from study import plan as planning
+    from study.spec import load_study
+
+    planned = planning.plan(load_study(file))
+    if as_json:
+        sys.stdout.write(json.dumps(planning.plan_json(planned), indent=2) + "\n")
+    else:
+        Console().print(planning.render_plan(planned))
+
+
+@app.command()
+def run(
+    file: StudyFile,
+    results: ResultsOption = None,
+    data: DataFolder = Path("data"),
+    address: Annotated[str | None, typer.Option(help="Address of a running Ray cluster; else a local one.")] = None,
+    mlflow: Annotated[str | None, typer.Option(help="MLflow tracking URI; else RESULTS/mlflow.db.")] = None,
+) -> None:
+    """Run the study in FILE, or go on with it: the same command resumes, and finished trials are not run twice."""
+    from study.cluster import prepare_environment
+
+    prepare_environment()
+    from study.driver import RunOptions, print_outcome, run_study
+    from study.spec import load_study
+
+    folder = results or Path("results") / load_study(file).name
+    console = Console()
+    options = RunOptions(results=folder, data=data, address=address, mlflow=mlflow)
+    print_outcome(run_study(file, options, console), options, console)
+
+
+@app.command()
+def status(results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")]) -> None:
+    """Show how the study in DIR stands, from its records alone; works while it runs and after it stopped."""
+    from study.live_view import render_view
+    from study.status import study_status
+
+    view, troubles = study_status(results)
+    console = Console()
+    console.print(render_view(view))
+    for line in troubles:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command()
+def prepare(
+    dataset: Annotated[str, typer.Argument(help="digits, cluster, zinc or enzymes.")],
+    data: DataFolder = Path("data"),
+    raw: Annotated[Path | None, typer.Option("--from", help="Folder of raw files placed by hand.")] = None,
+    trust: Annotated[bool, typer.Option(help="Unpickle raw files of unknown checksum.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of a generated dataset.")] = None,
+    size: Annotated[int | None, typer.Option(help="Training graphs of a generated dataset.")] = None,
+    force: Annotated[bool, typer.Option(help="Prepare anew over what is there.")] = False,
+) -> None:
+    """Prepare DATASET once for all trials: pack it, checksum it, and show its statistics."""
+    from bimp.data import prepare as prepare_dataset
+
+    prepared = prepare_dataset(dataset, data, raw=raw, trust=trust, seed=seed, size=size, force=force)
+    Console().print(prepared.describe(), markup=False, highlight=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Run the command line; wrong input ends in one line and exit code 2."""
+    from study.faults import INTERRUPTIONS, user_errors
+
+    try:
+        app()
+    except user_errors() as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(INTERRUPTED if isinstance(error, INTERRUPTIONS) else WRONG_INPUT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""One cell on its way: its search, the choice, and its confirm trials."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bimp.config import Phase, TrialConfig, trial_key
+from study.journal import JournalEntry, JournalError
+from study.plan import Cell
+from study.progress import CellGoal, CellTally
+from study.records import TrialRecord
+from study.search import CellRungs, CellSampler, Outcome, Proposal, best_outcome
+from study.space import resolve
+from study.spec import StudySpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedTrial:
+    """A trial that a cell wants to run; fields as in :class:`study.records.TrialRecord`."""
+
+    key: str
+    cell: str
+    phase: Phase
+    config: TrialConfig
+    budget: int | None
+    number: int | None = None
+    chosen_from: str | None = None
+
+
+class CellRun:
+    """What one cell has asked for, what came back, and what it wants next.
+
+    Args:
+        cell: the cell, from the plan.
+        spec: the study that it belongs to.
+        fingerprint: of the cell's prepared dataset; part of every key.
+    """
+
+    def __init__(self, cell: Cell, spec: StudySpec, fingerprint: str) -> None:
+        self.cell = cell
+        self.direction = cell.direction
+        self.goal = CellGoal(
+            cell=cell.id,
+            metric=cell.task.metric,
+            direction=self.direction,
+            trials=cell.trials,
+            confirm_trials=len(cell.confirm_runs),
+            max_epochs=cell.max_epochs,
+        )
+        self.tally = CellTally()
+        self.asked = 0
+        self.outcomes: dict[str, Outcome] = {}
+        self.confirmed: dict[str, TrialRecord] = {}
+        self.confirm_keys: tuple[str, ...] = ()
+        self.search_ended = False
+        self._superseded: list[TrialRecord] = []
+        self._spec = spec
+        self._fingerprint = fingerprint
+        self._searched: dict[str, PlannedTrial] = {}
+        self._numbers: dict[str, list[int]] = {}
+        self._resumable: deque[PlannedTrial] = deque()
+        self._confirm: deque[PlannedTrial] = deque()
+        self._sampler = (
+            CellSampler(cell.id, cell.space, spec.search, spec.seed, self.direction)
+            if spec.search is not None and cell.trials
+            else None
+        )
+        self._rungs = CellRungs(spec.search.asha if spec.search else None, cell.max_epochs, self.direction)
+
+    # ---- what it wants
+
+    @property
+    def has_search_left(self) -> bool:
+        """Whether its sampler still has a trial to ask for."""
+        return self._sampler is not None and self.asked < self.cell.trials
+
+    @property
+    def repeated(self) -> int:
+        """How many search trials sampled a configuration that was known already."""
+        return self.asked - len(self._numbers)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has handed out all it ever will."""
+        return self.search_ended and not self._confirm and not self._resumable
+
+    def next_begun(self) -> PlannedTrial | None:
+        """A search trial that an earlier start had begun, if one is left."""
+        return self._resumable.popleft() if self._resumable else None
+
+    def next_confirm(self) -> PlannedTrial | None:
+        """A confirm trial, if one is ready."""
+        return self._confirm.popleft() if self._confirm else None
+
+    def next_search(self) -> tuple[JournalEntry, PlannedTrial | None]:
+        """Ask the sampler: the journal's entry, and the trial unless its configuration is known already.
+
+        A configuration sampled a second time counts and is told its value, but is not trained again.
+        """
+        if self._sampler is None:
+            raise RuntimeError(f"cell {self.cell.id}: asked for a search trial, but nothing is searched")
+        proposal = self._sampler.ask()
+        trial, is_new = self._register(proposal)
+        entry = JournalEntry(cell=self.cell.id, number=proposal.number, key=trial.key, values=proposal.sampled)
+        if trial.key in self.outcomes:
+            self._sampler.tell(proposal.number, self.outcomes[trial.key])
+        self._choose_when_complete()
+        return entry, trial if is_new else None
+
+    def take_superseded(self) -> list[TrialRecord]:
+        """Confirm records of a configuration that is no longer the chosen one; each is given once."""
+        superseded, self._superseded = self._superseded, []
+        return superseded
+
+    # ---- what it hears
+
+    def keeps(self, key: str, epoch: int, val_metric: float) -> bool:
+        """Whether a search trial goes on after ``epoch``; compared with this cell's trials only."""
+        return self._rungs.keeps(key, epoch, val_metric)
+
+    def take(self, record: TrialRecord) -> None:
+        """Hear how a trial of this cell ended."""
+        self.tally.add(record, self.direction)
+        if record.phase == "confirm":
+            self.confirmed[record.key] = record
+            return
+        outcome = Outcome.of(record)
+        self.outcomes[record.key] = outcome
+        for number in self._numbers[record.key]:
+            self._require_sampler().tell(number, outcome)
+        self._choose_when_complete()
+
+    def begin(self, entries: list[JournalEntry], sealed: dict[str, TrialRecord], live: dict[str, TrialRecord]) -> None:
+        """Take up what earlier starts left: the cell's journal, its sealed records and its unfinished ones.
+
+        Raises:
+            JournalError: the journal holds other trials than this study has now.
+        """
+        self.confirmed = {
+            key: record for key, record in sealed.items() if record.phase == "confirm" and record.cell == self.cell.id
+        }
+        for entry in entries:
+            self._replay(entry, sealed, live)
+        self._choose_when_complete()
+
+    def _replay(self, entry: JournalEntry, sealed: dict[str, TrialRecord], live: dict[str, TrialRecord]) -> None:
+        proposal = self._require_sampler().replay(entry.values)
+        trial, is_new = self._register(proposal)
+        if (trial.key, proposal.number) != (entry.key, entry.number):
+            raise JournalError(
+                f"journal: trial {entry.number} of cell {self.cell.id} has key {entry.key}, this study and its data "
+                f"give {trial.key}; the results folder belongs to another study or to other data"
+            )
+        record = sealed.get(trial.key)
+        seen = record or live.get(trial.key)
+        for epoch in seen.epochs if seen else ():
+            self.keeps(trial.key, epoch.epoch, epoch.val_metric)
+        if record is not None:
+            if is_new:
+                self.tally.add(record, self.direction)
+            self.outcomes[trial.key] = Outcome.of(record)
+            self._require_sampler().tell(proposal.number, self.outcomes[trial.key])
+        elif is_new:
+            self._resumable.append(trial)
+
+    # ---- how it works
+
+    def _register(self, proposal: Proposal) -> tuple[PlannedTrial, bool]:
+        config, budget = self._resolve(proposal.values, self.cell.search_seed, self.cell.search_fold)
+        key = trial_key(config, "search", self._fingerprint)
+        is_new = key not in self._numbers
+        self._numbers.setdefault(key, []).append(proposal.number)
+        self.asked += 1
+        if is_new:
+            self._searched[key] = PlannedTrial(
+                key=key, cell=self.cell.id, phase="search", config=config, budget=budget, number=proposal.number
+            )
+        return self._searched[key], is_new
+
+    def _choose_when_complete(self) -> None:
+        """Once every search trial has ended, choose the best configuration and queue its confirm trials."""
+        if self.search_ended or self.has_search_left or len(self.outcomes) < len(self._numbers):
+            return
+        self.search_ended = True
+        planned = self._confirm_trials()
+        self.confirm_keys = tuple(trial.key for trial in planned)
+        self._confirm.extend(trial for trial in planned if trial.key not in self.confirmed)
+        for key, record in self.confirmed.items():
+            if key in self.confirm_keys:
+                self.tally.add(record, self.direction)
+            else:
+                self._superseded.append(record)
+
+    def _confirm_trials(self) -> list[PlannedTrial]:
+        if self._sampler is None:
+            seed, fold = self.cell.confirm_runs[0]
+            config, budget = self._resolve({}, seed, fold)
+            chosen_from = None
+        else:
+            last_rung = self.cell.rungs[-1] if self.cell.rungs else None
+            best = best_outcome(self.outcomes.values(), self.direction, last_rung)
+            if best is None:
+                return []
+            config, budget, chosen_from = self._searched[best.key].config, self._searched[best.key].budget, best.key
+        trials = []
+        for seed, fold in self.cell.confirm_runs:
+            seeded = replace(config, seed=seed, fold=fold)
+            trials.append(
+                PlannedTrial(
+                    key=trial_key(seeded, "confirm", self._fingerprint),
+                    cell=self.cell.id,
+                    phase="confirm",
+                    config=seeded,
+                    budget=budget,
+                    chosen_from=chosen_from,
+                )
+            )
+        return trials
+
+    def _resolve(self, values: dict[str, Any], seed: int, fold: int | None) -> tuple[TrialConfig, int | None]:
+        config = resolve(self.cell, values, self._spec, seed=seed, fold=fold)
+        return config, values.get("budget", self.cell.setting("budget"))
+
+    def _require_sampler(self) -> CellSampler:
+        if self._sampler is None:
+            raise JournalError(f"journal: it has search trials of cell {self.cell.id}, which searches nothing now")
+        return self._sampler

@@ -1,0 +1,67 @@
+"""The Ray cluster that a study runs on: start or join one, and count the trials that fit side by side."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from study.spec import ResourcesSpec
+
+
+class ClusterError(RuntimeError):
+    """A cluster that cannot be joined or on which no trial fits; says what was asked and what is there."""
+
+
+def prepare_environment() -> None:
+    """Settings that Ray and the C library read when they are first loaded; call before Ray is imported.
+
+    Ray's own lines are silenced: the study has its own view. A local Ray is kept on the loopback interface. Freed
+    memory stays with the process: mapping large edge tensors anew at every operation costs more than the arithmetic.
+    What the user has set stands.
+    """
+    for name, value in {
+        "RAY_AIR_NEW_OUTPUT": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_DEDUP_LOGS": "0",
+        "MALLOC_MMAP_THRESHOLD_": "1073741824",
+        "MALLOC_TRIM_THRESHOLD_": "4294967296",
+        "MALLOC_TOP_PAD_": "67108864",
+    }.items():
+        os.environ.setdefault(name, value)
+
+
+def start_ray(address: str | None, resources: ResourcesSpec) -> int:
+    """Start a local Ray, or join the one at ``address``; gives the number of trials that fit side by side.
+
+    Raises:
+        ClusterError: there is no cluster at ``address``, or no node of it holds a trial.
+    """
+    import ray  # after prepare_environment
+
+    try:
+        ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, ValueError) as error:
+        raise ClusterError(f"--address {address}: no Ray cluster there ({error})") from error
+    slots = sum(_slots_of(node["Resources"], resources) for node in ray.nodes() if node["Alive"])
+    if slots < 1:
+        raise ClusterError(
+            f"resources: a trial asks for {resources.cpus_per_trial} CPUs and {resources.gpus_per_trial} GPUs, and no "
+            f"node has them; the cluster has {ray.cluster_resources().get('CPU', 0):g} CPUs and "
+            f"{ray.cluster_resources().get('GPU', 0):g} GPUs; lower resources.cpus_per_trial or gpus_per_trial"
+        )
+    return min(slots, resources.max_concurrent) if resources.max_concurrent else slots
+
+
+def stop_ray() -> None:
+    """Leave the cluster; a local one ends."""
+    import ray  # after prepare_environment
+
+    ray.shutdown()
+
+
+def _slots_of(node: dict[str, Any], resources: ResourcesSpec) -> int:
+    asked = {"CPU": resources.cpus_per_trial, "GPU": resources.gpus_per_trial}
+    return min(int(node.get(name, 0) / amount) for name, amount in asked.items() if amount > 0)

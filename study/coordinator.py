@@ -1,0 +1,142 @@
+"""What runs next, over all cells and both phases; knows nothing of Ray.
+
+Each cell searches by itself, then confirms its best configuration with every seed. All cells share the slots:
+whoever has work gets the next free one. State is rebuilt from records and journal at every start.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+
+from study.cell_run import CellRun, PlannedTrial
+from study.journal import Journal, JournalEntry, JournalError
+from study.plan import StudyPlan
+from study.progress import StudyView, study_view
+from study.records import TrialRecord, read_record, read_records, write_record
+from study.results import ResultsFolder
+from study.sealing import seal
+from study.spec import StudySpec
+from study.trial import TrialAssignment
+
+MakeAssignment = Callable[[PlannedTrial], TrialAssignment]
+"""Completes a trial with what only the driver knows: folders, threads, the state of the code."""
+
+
+class StudyCoordinator:
+    """Hands out trials, hears of their epochs and ends, seals their records.
+
+    Args:
+        spec, plan: what was asked for.
+        folder: the results folder; its records and journal are read here.
+        fingerprints: of every dataset's prepared data.
+        make_assignment: see :data:`MakeAssignment`.
+
+    Raises:
+        JournalError: the journal belongs to another study or to other data.
+    """
+
+    def __init__(
+        self,
+        spec: StudySpec,
+        plan: StudyPlan,
+        folder: ResultsFolder,
+        fingerprints: dict[str, str],
+        make_assignment: MakeAssignment,
+    ) -> None:
+        self.cells = {cell.id: CellRun(cell, spec, fingerprints[cell.dataset]) for cell in plan.cells}
+        self.live: dict[str, TrialAssignment] = {}
+        self._study = spec.name
+        self._folder = folder
+        self._journal = Journal(folder.journal_file)
+        self._make_assignment = make_assignment
+        self._pruned_at: dict[str, int] = {}
+        self._take_up()
+
+    @property
+    def done(self) -> bool:
+        """Whether no trial is live and none is left to start."""
+        return not self.live and all(run.ended for run in self.cells.values())
+
+    def next_trial(self) -> TrialAssignment | None:
+        """The next trial to start; None if whatever is left waits for live ones.
+
+        Trials that an earlier start had begun come first, then confirm trials, then a trial of the cell that has
+        asked for the fewest: cells of one study move along together, and each sampler hears much before it asks again.
+        """
+        trial = self._first(CellRun.next_begun) or self._first(CellRun.next_confirm) or self._next_search()
+        if trial is None:
+            return None
+        assignment = self._make_assignment(trial)
+        self.live[trial.key] = assignment
+        return assignment
+
+    def report(self, key: str, epoch: int, val_metric: float, *, ended: bool) -> bool:
+        """Hear of an epoch of a live trial; False if the trial is to be pruned here.
+
+        ``ended``: the trial stops by itself after this epoch; pruning it would only hide why.
+        """
+        assignment = self.live[key]
+        if assignment.phase == "confirm" or ended:
+            return True
+        if self.cells[assignment.cell].keeps(key, epoch, val_metric):
+            return True
+        self._pruned_at[key] = epoch
+        return False
+
+    def end(self, key: str, error: str | None = None) -> TrialRecord:
+        """Seal a trial that no worker runs any more; ``error`` says why its worker was lost, if it was."""
+        assignment = self.live.pop(key)
+        record = seal(assignment, self._folder, pruned_at=self._pruned_at.pop(key, None), error=error)
+        self.cells[assignment.cell].take(record)
+        self._retire(self.cells[assignment.cell])
+        return record
+
+    def _first(self, wanted: Callable[[CellRun], PlannedTrial | None]) -> PlannedTrial | None:
+        return next((trial for run in self.cells.values() if (trial := wanted(run)) is not None), None)
+
+    def _next_search(self) -> PlannedTrial | None:
+        """Ask the samplers until one gives a configuration that is not known yet."""
+        while waiting := [run for run in self.cells.values() if run.has_search_left]:
+            entry, trial = min(waiting, key=lambda run: run.asked).next_search()
+            self._journal.append(entry)
+            if trial is not None:
+                return trial
+        return self._first(CellRun.next_confirm)
+
+    def view(self, slots: int) -> StudyView:
+        """How far the study is; safe to call from another thread."""
+        running = Counter(assignment.cell for assignment in list(self.live.values()))
+        return study_view(
+            self._study,
+            [run.goal for run in self.cells.values()],
+            {name: run.tally for name, run in self.cells.items()},
+            running,
+            {name: run.repeated for name, run in self.cells.items()},
+            slots,
+        )
+
+    def _take_up(self) -> None:
+        self._journal.repair()
+        sealed: dict[str, TrialRecord] = {}
+        for record in read_records(self._folder.records):
+            if record.status not in ("failed", "superseded"):
+                sealed[record.key] = record
+        live = {path.parent.name: read_record(path) for path in self._folder.live.glob("*/record.parquet")}
+        entries: dict[str, list[JournalEntry]] = defaultdict(list)
+        for entry in self._journal.entries():
+            if entry.cell not in self.cells:
+                raise JournalError(
+                    f"{self._folder.journal_file}: found trials of cell {entry.cell}, which this study does not have"
+                )
+            entries[entry.cell].append(entry)
+        for cell_id, run in self.cells.items():
+            run.begin(entries[cell_id], sealed, live)
+            self._retire(run)
+
+    def _retire(self, run: CellRun) -> None:
+        """Take confirm records of a configuration that lost its place out of the tables; they stay on record."""
+        for record in run.take_superseded():
+            reason = "the search was extended and chose another configuration"
+            write_record(replace(record, status="superseded", reason=reason), self._folder.record(record.key))

@@ -1,0 +1,94 @@
+"""Arms crossed into cells: combinations, what exists in them, and their names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from study.hyperparameters import DEFAULTS, Value, exists
+from study.space import Space, space_of_cell
+from study.spec import StudySpec
+
+_NAMED_FIRST = ("dataset", "backbone", "placement", "layers", "budget", "hidden_dim")
+_SYMBOLS = {"num_clusters": "K", "sigma_m": "sigma", "unsupervised_weight": "weight"}
+
+
+@dataclass(frozen=True)
+class Arms:
+    """One combination of arms.
+
+    Attributes:
+        id: its name in the study.
+        values: of the arms that exist in it.
+        settings: these, the fixed values and the defaults of gate keys, as far as they exist and are not searched.
+        space: what is searched in it.
+    """
+
+    id: str
+    values: dict[str, Value]
+    settings: dict[str, Value]
+    space: Space
+
+
+def cross(spec: StudySpec) -> list[Arms]:
+    """Every combination of the arms, the last key changing fastest; combinations that become equal merge.
+
+    A value that does not exist beside the others is dropped: ``gate: uniform`` makes no second vanilla cell.
+    """
+    cells: list[Arms] = []
+    seen: list[dict[str, Value]] = []
+    for combination in product(*spec.arms.values()):
+        arms = dict(zip(spec.arms, combination, strict=True))
+        # A placement or gate that is sampled may take a value that lets the other gate keys exist.
+        sampled = {key: value for key, value in (("placement", "dense"), ("gate", "bilateral")) if key in spec.space}
+        known = {**spec.fixed, **arms, **sampled}
+        values = {key: value for key, value in arms.items() if exists(key, known)}
+        if values in seen:
+            continue
+        seen.append(values)
+        given = {key: value for key, value in {**spec.fixed, **values}.items() if exists(key, known)}
+        defaults = {key: value for key, value in DEFAULTS.items() if key not in spec.space and exists(key, known)}
+        settings = {**defaults, **given}
+        cells.append(Arms(cell_id(values, settings), values, settings, space_of_cell(given, spec.space)))
+    return cells
+
+
+def cell_id(arms: dict[str, Value], settings: dict[str, Value]) -> str:
+    """A name such as ``digits-gcn-boosting-L4-100k`` or ``zinc-gat-layers2.4-L16-500k-uniform-K8``.
+
+    Args:
+        arms: the cell's own values, which all enter the name.
+        settings: these and the fixed ones, of which placement, depth and size enter it.
+    """
+    parts = [str(arms["dataset"]), str(arms["backbone"])]
+    placement = settings.get("placement")
+    if isinstance(placement, tuple):
+        parts.append("layers" + ".".join(map(str, placement)))
+    elif placement is not None:
+        parts.append(str(placement))
+    if "layers" in settings:
+        parts.append(f"L{settings['layers']}")
+    if "budget" in settings:
+        parts.append(_count_text(settings["budget"]))
+    if "hidden_dim" in settings:
+        parts.append(f"h{settings['hidden_dim']}")
+    parts += [_part(key, value) for key, value in arms.items() if key not in _NAMED_FIRST]
+    return "-".join(part for part in parts if part)
+
+
+def _count_text(count: Any) -> str:
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if count % size == 0:
+            return f"{count // size}{letter}"
+    return str(count)
+
+
+def _part(key: str, value: Value) -> str:
+    if key == "gate":
+        return "uniform" if value == "uniform" else ""
+    if isinstance(value, float):
+        text = (repr(int(value)) if value.is_integer() and value < 1e15 else repr(value)).replace("+", "")
+    else:
+        text = "none" if value is None else str(value)
+    return _SYMBOLS[key] + text if key in _SYMBOLS else f"{key}_{text}"

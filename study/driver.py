@@ -1,0 +1,158 @@
+"""A study from its file to its tables: what ``run_study.py run`` does, in order."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from bimp.data import load_or_prepare, open_prepared
+from reports import TableFiles, render_terminal, write_tables
+from study.cell_run import PlannedTrial
+from study.cluster import start_ray, stop_ray
+from study.coordinator import MakeAssignment, StudyCoordinator
+from study.faults import StudyInterruptedError
+from study.identity import identity_differences
+from study.live_view import LiveView
+from study.mirror_loop import MirrorThread
+from study.plan import StudyPlan, plan_document
+from study.plan import plan as plan_study
+from study.provenance import git_state
+from study.records import replacing
+from study.results import ResultsFolder
+from study.spec import StudySpec, load_study
+from study.tracking_uri import default_tracking_uri, masked, ui_command
+from study.trial import TrialAssignment
+from study.tune_bridge import tune_study
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Where a study runs and where things lie; nothing in it changes a number.
+
+    Attributes:
+        results: the results folder. data: folder of the prepared datasets.
+        address: of a running Ray cluster; None starts a local one.
+        mlflow: tracking URI; None for a database in the results folder.
+    """
+
+    results: Path
+    data: Path
+    address: str | None
+    mlflow: str | None
+
+
+class ResultsError(ValueError):
+    """A results folder that belongs to another study; lists what differs."""
+
+
+def run_study(study_file: Path, options: RunOptions, console: Console) -> TableFiles:
+    """Run, or take up again, the study in ``study_file`` and write its tables.
+
+    Raises:
+        SpecError: the file is no study that can run. ResultsError: the results folder holds another study.
+        DataError: a dataset cannot be prepared. ClusterError: no trial fits on the cluster.
+        StudyInterruptedError: Ctrl-C; what ended is on record.
+    """
+    spec = load_study(study_file)
+    plan = plan_study(spec)
+    folder = ResultsFolder(options.results.resolve())
+    claim(folder, study_file, spec, plan)
+    fingerprints = _checked_data(plan, options.data, console)
+    coordinator = StudyCoordinator(spec, plan, folder, fingerprints, _assignments(spec, folder, options, fingerprints))
+    if not coordinator.done:
+        _train(coordinator, spec, folder, options, console)
+    if not coordinator.done:
+        raise StudyInterruptedError(f"stopped; nothing that ended is lost; the same command goes on in {folder.root}")
+    return write_tables(folder.root, folder.tables)
+
+
+def _train(
+    coordinator: StudyCoordinator, spec: StudySpec, folder: ResultsFolder, options: RunOptions, console: Console
+) -> None:
+    slots = start_ray(options.address, spec.resources)
+    try:
+        with (
+            MirrorThread(options.mlflow, folder.root, done=lambda: coordinator.done),
+            LiveView(lambda: coordinator.view(slots), console),
+        ):
+            tune_study(coordinator, folder, spec.resources, slots)
+    finally:
+        stop_ray()
+        shutil.rmtree(folder.tune, ignore_errors=True)
+
+
+def claim(folder: ResultsFolder, study_file: Path, spec: StudySpec, plan: StudyPlan) -> None:
+    """Make ``folder`` this study's, or check that it is.
+
+    Raises:
+        ResultsError: it holds a study with other cells, spaces, seeds or training.
+    """
+    folder.create()
+    if folder.study_file.exists():
+        differences = identity_differences(load_study(folder.study_file), spec)
+        if differences:
+            raise ResultsError(
+                f"{folder.root}: holds another study than {study_file} ({'; '.join(differences)}); "
+                "name another folder with --results"
+            )
+    with replacing(folder.study_file) as temporary:
+        temporary.write_bytes(study_file.read_bytes())
+    with replacing(folder.plan_file) as temporary:
+        temporary.write_text(json.dumps(plan_document(plan), indent=2) + "\n")
+
+
+def print_outcome(files: TableFiles, options: RunOptions, console: Console) -> None:
+    """Show the table, and where everything lies."""
+    folder = ResultsFolder(options.results.resolve())
+    tracking_uri = options.mlflow or default_tracking_uri(folder.root)
+    console.print(render_terminal(files.table))
+    for title, place in (
+        ("tables", ", ".join(map(str, files.paths))),
+        ("records", f"{folder.records}/*.parquet"),
+        ("weights", f"{folder.weights}/*.pt"),
+        ("MLflow", masked(tracking_uri)),
+        ("its pages", ui_command(tracking_uri)),
+    ):
+        console.print(f"{title + ':':10} {place}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _checked_data(plan: StudyPlan, root: Path, console: Console) -> dict[str, str]:
+    """The fingerprint of every dataset of the plan, prepared where it is missing and checked where it is there."""
+    fingerprints = {}
+    for name in dict.fromkeys(cell.dataset for cell in plan.cells):
+        load_or_prepare(name, root)
+        dataset = open_prepared(name, root, verify=True)
+        console.print(dataset.describe(), markup=False, highlight=False, soft_wrap=True)
+        fingerprints[name] = dataset.fingerprint
+    return fingerprints
+
+
+def _assignments(
+    spec: StudySpec, folder: ResultsFolder, options: RunOptions, fingerprints: dict[str, str]
+) -> MakeAssignment:
+    code = git_state(Path(__file__).parent)
+
+    def complete(trial: PlannedTrial) -> TrialAssignment:
+        return TrialAssignment(
+            key=trial.key,
+            study=spec.name,
+            cell=trial.cell,
+            phase=trial.phase,
+            number=trial.number,
+            chosen_from=trial.chosen_from,
+            budget=trial.budget,
+            config=trial.config,
+            data_fingerprint=fingerprints[trial.config.dataset],
+            data_root=str(options.data.resolve()),
+            results=str(folder.root),
+            threads=max(1, int(spec.resources.cpus_per_trial)),
+            use_gpu=spec.resources.gpus_per_trial > 0,
+            git_commit=code.commit,
+            git_dirty=code.dirty,
+        )
+
+    return complete

@@ -1,0 +1,150 @@
+"""Every hyperparameter of a study file: the values it takes, the ranges it can be sampled from, when it exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args
+
+from pydantic import AfterValidator, Field, PlainValidator
+
+from bimp.config import Backbone, Gate, Head, NamedPlacement, Placement, Readout, Semantics
+from bimp.tasks import TASKS
+from study.domains import ChoiceDomain, FloatDomain, IntDomain
+from study.strict import refused
+
+Value = str | int | float | tuple[int, ...] | None
+"""The value of a hyperparameter; explicit placements are ascending tuples."""
+
+PLACEMENTS: tuple[NamedPlacement, ...] = get_args(NamedPlacement)
+_PLACEMENT_EXPECTED = f"one of {', '.join(PLACEMENTS)}, or a list of layers such as [2, 4]"
+
+
+def placement_text(placement: Placement) -> str:
+    """A placement as one word: its name, or explicit layers as ``2,4``."""
+    return placement if isinstance(placement, str) else ",".join(map(str, placement))
+
+
+def placement_of(text: str) -> Placement:
+    """The placement that :func:`placement_text` wrote."""
+    for name in PLACEMENTS:
+        if text == name:
+            return name
+    return tuple(int(layer) for layer in text.split(","))
+
+
+def _dataset(value: str) -> str:
+    if value not in TASKS:
+        raise refused(value, f"one of {', '.join(TASKS)}")
+    return value
+
+
+def _placement(value: object) -> Placement:
+    if isinstance(value, str) and value in PLACEMENTS:
+        return placement_of(value)
+    if isinstance(value, list | tuple) and value:
+        layers = [layer for layer in value if isinstance(layer, int) and not isinstance(layer, bool) and layer >= 1]
+        if len(layers) == len(value) == len(set(layers)):
+            return tuple(sorted(layers))
+        raise refused(value, "a list of different layers, counted from 1")
+    # In a list of values, [2, 4] reads as two values.
+    hint = " as an entry of its own: [[2, 4]]" if isinstance(value, int) else ""
+    raise refused(value, _PLACEMENT_EXPECTED + hint)
+
+
+Whole = Annotated[int, Field(strict=True, ge=1)]
+WholeOrZero = Annotated[int, Field(strict=True, ge=0)]
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+PositiveOrZero = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(strict=True, gt=0, lt=1)]
+PlacementValue = Annotated[Any, PlainValidator(_placement)]
+
+
+@dataclass(frozen=True)
+class Hyperparameter:
+    """One key of ``arms``, ``space`` and ``fixed``.
+
+    Attributes:
+        value: the pydantic type of one value.
+        domain: the pydantic type of what stands for it in ``space``; None where it cannot be sampled.
+        in_fixed: whether it can stand in ``fixed``.
+    """
+
+    value: Any
+    domain: Any
+    in_fixed: bool = True
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """Where it can stand."""
+        return ("arms", *(("space",) if self.domain else ()), *(("fixed",) if self.in_fixed else ()))
+
+
+HYPERPARAMETERS: dict[str, Hyperparameter] = {
+    "dataset": Hyperparameter(Annotated[str, AfterValidator(_dataset)], None, in_fixed=False),
+    "backbone": Hyperparameter(Backbone, None, in_fixed=False),
+    "placement": Hyperparameter(PlacementValue, ChoiceDomain[PlacementValue]),
+    "gate": Hyperparameter(Gate, ChoiceDomain[Gate]),
+    "layers": Hyperparameter(Whole, IntDomain[Whole]),
+    "budget": Hyperparameter(Whole, IntDomain[Whole]),
+    "hidden_dim": Hyperparameter(Whole, IntDomain[Whole]),
+    "heads": Hyperparameter(Whole, IntDomain[Whole]),
+    "num_clusters": Hyperparameter(Whole, IntDomain[Whole]),
+    "sigma_m": Hyperparameter(Positive, FloatDomain[Positive]),
+    "unsupervised_weight": Hyperparameter(PositiveOrZero, FloatDomain[PositiveOrZero]),
+    "readout": Hyperparameter(Readout, ChoiceDomain[Readout]),
+    "head": Hyperparameter(Head, ChoiceDomain[Head]),
+    "semantics": Hyperparameter(Semantics, ChoiceDomain[Semantics]),
+    "batch_size": Hyperparameter(Whole, IntDomain[Whole]),
+    "learning_rate": Hyperparameter(Positive, FloatDomain[Positive]),
+    "lr_factor": Hyperparameter(Fraction, FloatDomain[Fraction]),
+    "lr_patience": Hyperparameter(WholeOrZero, IntDomain[WholeOrZero]),
+    "min_lr": Hyperparameter(Positive, FloatDomain[Positive]),
+    "max_epochs": Hyperparameter(Whole, None),
+    "time_limit_s": Hyperparameter(Positive | None, None),
+}
+"""All of them, by their name in a study file."""
+
+GATE_KEYS = ("gate", "num_clusters", "sigma_m", "unsupervised_weight")
+"""What describes a gate: none of it exists for a vanilla network."""
+
+DEFAULTS: dict[str, Value] = {"placement": "none", "gate": "bilateral", "sigma_m": 1.0, "unsupervised_weight": 1.0}
+"""Values of keys that a study does not give; the others come from the dataset's protocol or from the model."""
+
+PARENTS: dict[str, tuple[str, ...]] = {
+    "gate": ("placement",),
+    "num_clusters": ("placement",),
+    "unsupervised_weight": ("placement",),
+    "sigma_m": ("placement", "gate"),
+    "heads": ("backbone",),
+}
+"""The keys whose values decide whether a key exists; sampled before it."""
+
+
+def exists(key: str, known: Mapping[str, Value]) -> bool:
+    """Whether ``key`` means anything beside the values ``known``.
+
+    Gate keys exist where a layer is gated, ``sigma_m`` where that gate is bilateral (a uniform gate does not depend
+    on it), ``heads`` for ``gat``.
+    """
+    if key in GATE_KEYS and known.get("placement", DEFAULTS["placement"]) == "none":
+        return False
+    if key == "sigma_m" and known.get("gate", DEFAULTS["gate"]) != "bilateral":
+        return False
+    return key != "heads" or known.get("backbone") == "gat"
+
+
+def existing(given: Mapping[str, Value]) -> dict[str, Value]:
+    """The values of ``given`` that exist beside the others."""
+    return {key: value for key, value in given.items() if exists(key, given)}
+
+
+def sampling_order(keys: Iterable[str]) -> list[str]:
+    """``keys`` in their order, except that a key comes after those that decide whether it exists."""
+    waiting = list(keys)
+    order: list[str] = []
+    while waiting:
+        ready = next(key for key in waiting if not set(PARENTS.get(key, ())) & set(waiting) - {key})
+        waiting.remove(ready)
+        order.append(ready)
+    return order

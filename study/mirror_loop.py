@@ -1,0 +1,145 @@
+"""The thread that keeps MLflow's mirror up to date while a study runs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from study.tracking import MlflowMirror, default_tracking_uri, masked, masked_text, mirror_errors
+
+_log = logging.getLogger(__name__)
+
+
+class MirrorThread:
+    """Mirrors the results folder every few seconds, and once more at the end; never raises into the study.
+
+    A server that is down or a database that is locked is said once in the log, as a warning, and tried again in
+    the next round; its return is said too.
+
+    As a context manager it starts at the beginning of the block and stops at its end.
+
+    Args:
+        tracking_uri: of an MLflow server or database; None for a database in the results folder.
+        results: the study's results folder; its ``plan.json`` must be there.
+        done: asked at the end of the block: whether the study has finished. A block left by an exception has not.
+        interval_s: seconds between two passes.
+
+    Raises:
+        MirrorError: the folder has no readable plan.
+    """
+
+    def __init__(
+        self,
+        tracking_uri: str | None,
+        results: Path,
+        *,
+        done: Callable[[], bool] = lambda: True,
+        interval_s: float = 5.0,
+    ) -> None:
+        self._mirror = MlflowMirror(tracking_uri or default_tracking_uri(results), results)
+        self._done = done
+        self._interval_s = interval_s
+        self._stopping = threading.Event()
+        self._failing = False
+        self._complete = False
+        self._finished = True
+        self._begun = False
+        # A daemon: a server that does not answer must not keep the program from ending.
+        self._thread = threading.Thread(target=self._loop, name="mlflow-mirror", daemon=True)
+
+    def __enter__(self) -> MirrorThread:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop(complete=kind is None and self._done())
+
+    def start(self) -> None:
+        """Make a database of our own where there is none, then start mirroring in the background."""
+        if self._mirror.tracking_uri.startswith("sqlite:"):
+            self._guarded(self._connect)
+        self._thread.start()
+
+    def step(self) -> bool:
+        """One pass over the folder; False where MLflow could not be reached."""
+        return self._guarded(self._pass)
+
+    def stop(self, *, complete: bool = True, timeout_s: float = 60.0) -> bool:
+        """Make a last pass, mark the study and end the thread.
+
+        Args:
+            complete: whether the study is finished; if not, MLflow shows it as KILLED.
+            timeout_s: how long to wait at most; the thread is left behind then.
+
+        Returns:
+            Whether MLflow holds everything. If not, the log says how to complete it.
+        """
+        began = time.monotonic()
+        self._finished = complete
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        if not self._complete:
+            _log.warning(
+                "MLflow at %s is not complete for study %s (waited %.0f s); the records are. Complete it with: "
+                "run_study.py rebuild-mlflow %s",
+                masked(self._mirror.tracking_uri),
+                self._mirror.study,
+                time.monotonic() - began,
+                self._mirror.results,
+            )
+        return self._complete
+
+    def _loop(self) -> None:
+        while True:
+            self.step()
+            if self._stopping.wait(self._interval_s):
+                break
+        self._complete = self._guarded(self._end)
+
+    def _connect(self) -> None:
+        self._mirror.connect()
+
+    def _pass(self) -> None:
+        if not self._begun:
+            self._mirror.begin()
+            self._begun = True
+        self._mirror.sync_folder()
+
+    def _end(self) -> None:
+        self._mirror.sync_folder()
+        self._mirror.finish(complete=self._finished)
+
+    def _guarded(self, act: Callable[[], None]) -> bool:
+        try:
+            act()
+        except mirror_errors() as error:
+            self._mirror.disconnect()
+            if not self._failing:
+                self._failing = True
+                uri = self._mirror.tracking_uri
+                _log.warning(
+                    "MLflow at %s cannot be written for study %s (%s); the study goes on and its records are kept, "
+                    "the mirror tries again every %g s",
+                    masked(uri),
+                    self._mirror.study,
+                    _one_line(error, uri),
+                    self._interval_s,
+                )
+            return False
+        if self._failing:
+            self._failing = False
+            _log.info("MLflow at %s answers again", masked(self._mirror.tracking_uri))
+        return True
+
+
+def _one_line(error: Exception, tracking_uri: str) -> str:
+    # Masked before it is cut: half an address can still hold a whole password.
+    text = " ".join(masked_text(f"{type(error).__name__}: {error}", tracking_uri).split())
+    return text if len(text) <= 300 else text[:300] + " ..."

@@ -1,0 +1,132 @@
+"""The plan as the mirror reads it, and the names by which people find its cells and trials in MLflow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from study.records import TrialRecord
+
+PLAN_FORMAT = 1
+
+BACKBONE_TITLES = {"gcn": "GCN", "graphsage": "GraphSAGE", "gat": "GAT", "gated_gcn": "GatedGCN"}
+
+_TELLING_APART = {
+    "placement": "{}",
+    "gate": "{}",
+    "layers": "L={}",
+    "num_clusters": "K={}",
+    "sigma_m": "sigma_m={}",
+    "unsupervised_weight": "weight={}",
+}
+
+
+class MirrorError(ValueError):
+    """A results folder that cannot be mirrored: names the file, what is wrong and how to mend it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCell:
+    """One cell of ``plan.json``; None stands for what is searched within the cell or does not apply."""
+
+    id: str
+    dataset: str
+    dataset_title: str
+    metric: str
+    backbone: str | None
+    layers: int | None
+    budget: int | None
+    hidden_dim: int | None
+    placement: str | list[int] | None
+    gate: str | None
+    num_clusters: int | None
+    sigma_m: float | None
+    unsupervised_weight: float | None
+    seeds: list[int]
+    folds: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPlan:
+    """What the mirror needs of ``plan.json``."""
+
+    study: str
+    caption: str
+    cells: tuple[PlannedCell, ...]
+
+
+def read_plan(path: Path) -> StudyPlan:
+    """The plan in ``path``; keys that the mirror does not know are passed over.
+
+    Raises:
+        MirrorError: missing, not JSON, of another format, or without a key that is needed.
+    """
+    try:
+        plain = json.loads(path.read_text())
+        if plain["format"] != PLAN_FORMAT:
+            raise MirrorError(f"{path}: found plan format {plain['format']!r}, expected {PLAN_FORMAT}")
+        names = [entry.name for entry in fields(PlannedCell)]
+        cells = tuple(PlannedCell(**{name: cell[name] for name in names}) for cell in plain["cells"])
+        return StudyPlan(study=plain["study"], caption=plain["caption"] or "", cells=cells)
+    except (OSError, json.JSONDecodeError) as error:
+        raise MirrorError(f"{path}: not a readable plan ({error}); run the study once to write it") from error
+    except (KeyError, TypeError) as error:
+        raise MirrorError(f"{path}: not a plan of format {PLAN_FORMAT} (at {error}); run the study again") from error
+
+
+def cell_names(cells: Iterable[PlannedCell]) -> dict[str, str]:
+    """A name for people for each cell's id, e.g. ``bi-GCN Digits 100k``; no two are equal.
+
+    Cells that would share a name are told apart by the settings in which they differ.
+    """
+    groups: dict[str, list[PlannedCell]] = {}
+    for cell in cells:
+        model = _model_title(cell.backbone, cell.placement, cell.gate)
+        groups.setdefault(f"{model} {cell.dataset_title}{_size_title(cell.budget, cell.hidden_dim)}", []).append(cell)
+    names: dict[str, str] = {}
+    for base, group in groups.items():
+        for cell in group:
+            differing = [
+                form.format(value_text(getattr(cell, key)) or "searched")
+                for key, form in _TELLING_APART.items()
+                if len({value_text(getattr(other, key)) for other in group}) > 1
+            ]
+            name = " ".join([base, *differing])
+            names[cell.id] = name if name not in names.values() else f"{name} ({cell.id})"
+    return names
+
+
+def trial_name(record: TrialRecord, cell_name: str | None) -> str:
+    """``bi-GCN Digits 100k seed 41`` for a confirm trial, ``bi-GCN Digits 100k search 7`` for a search trial."""
+    if cell_name is None:
+        model = _model_title(record.backbone, record.placement, record.gate)
+        cell_name = f"{model} {record.dataset_title}{_size_title(record.budget, record.hidden_dim)}"
+    fold = "" if record.fold is None else f" fold {record.fold}"
+    if record.phase == "search" and record.number is not None:
+        return f"{cell_name} search {record.number}{fold}"
+    return f"{cell_name} seed {record.seed}{fold}"
+
+
+def _model_title(backbone: str | None, placement: object, gate: str | None) -> str:
+    title = "MP" if backbone is None else BACKBONE_TITLES.get(backbone, backbone)
+    if placement == "none":
+        return title
+    return f"uniform-{title}" if gate == "uniform" else f"bi-{title}"
+
+
+def _size_title(budget: int | None, hidden_dim: int | None) -> str:
+    if budget is not None:
+        return f" {budget // 1000}k" if budget % 1000 == 0 else f" {budget}"
+    return "" if hidden_dim is None else f" width {hidden_dim}"
+
+
+def value_text(value: object) -> str:
+    """``value`` as a parameter or tag shows it; empty for None."""
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple):
+        return ",".join(str(item) for item in value)
+    return str(value)

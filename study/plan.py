@@ -1,0 +1,96 @@
+"""What a study would run, worked out without running it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bimp.budget import parameters_of
+from bimp.config import ConfigError, ModelConfig
+from bimp.tasks import TaskSpec, task_of
+from study.cells import Cell, Extent, StudyPlan
+from study.checks import options, path_of
+from study.crossing import Arms, cross
+from study.identity import identity_differences
+from study.plan_views import plan_document, plan_json, render_plan
+from study.rungs import milestones
+from study.source import SpecError, value_text
+from study.space import Values, configuration, grid, rate_corners, width_corners
+from study.spec import StudySpec
+
+__all__ = ["Cell", "StudyPlan", "identity_differences", "plan", "plan_document", "plan_json", "render_plan"]
+
+
+def plan(spec: StudySpec) -> StudyPlan:
+    """The plan of ``spec``; the extreme configurations of every cell are resolved on the way.
+
+    Raises:
+        SpecError: a configuration that can be sampled cannot be built, as where a budget is too small for it.
+    """
+    cells = tuple(_planned(spec, arms) for arms in cross(spec))
+    return StudyPlan(name=spec.name, caption=spec.caption, cells=cells)
+
+
+def _planned(spec: StudySpec, arms: Arms) -> Cell:
+    task = task_of(str(arms.values["dataset"]))
+    search, confirm = spec.search, spec.confirm
+    probed = [_probe(spec, arms, values) for values in width_corners(arms.space) + rate_corners(arms.space)]
+    max_epochs = probed[0].max_epochs
+    folds = None if task.folds is None else tuple(range(task.folds)) if confirm.folds == "all" else confirm.folds
+    return Cell(
+        id=arms.id,
+        arms=arms.values,
+        settings=arms.settings,
+        space=arms.space,
+        hidden_dim=Extent.of(probe.hidden_dim for probe in probed),
+        params=Extent.of(probe.params for probe in probed),
+        trials=_trials(spec, arms),
+        search_seed=confirm.seeds[0] if search is None else search.seed,
+        search_fold=None if task.folds is None else 0 if search is None else search.fold,
+        seeds=confirm.seeds,
+        folds=folds,
+        max_epochs=max_epochs,
+        rungs=milestones(search.asha if search is not None and arms.space.parameters else None, max_epochs),
+    )
+
+
+def _trials(spec: StudySpec, arms: Arms) -> int:
+    if spec.search is None or not arms.space.parameters:
+        return 0
+    return len(grid(arms.space)) if spec.search.sampler == "grid" else spec.search.trials or 0
+
+
+@dataclass(frozen=True)
+class _Probe:
+    hidden_dim: int
+    params: int
+    max_epochs: int
+
+
+def _probe(spec: StudySpec, arms: Arms, values: Values) -> _Probe:
+    """What one configuration of a cell comes to."""
+    try:
+        config = configuration({**spec.fixed, **arms.values, **values}, seed=0, fold=None)
+        params = _count(config.model, task_of(config.dataset))
+    except ConfigError as error:
+        raise _located(spec, arms, values, error) from error
+    return _Probe(config.model.hidden_dim, params, config.train.max_epochs)
+
+
+@lru_cache(maxsize=4096)
+def _count(model: ModelConfig, task: TaskSpec) -> int:
+    return parameters_of(model, task)
+
+
+def _located(spec: StudySpec, arms: Arms, values: Values, error: ConfigError) -> SpecError:
+    key, message = error.key, error.message
+    if path_of(spec, key) == (key,) and key == "min_lr":
+        # It is the protocol's; what the study can mend is the learning rate.
+        key, message = "learning_rate", f"min_lr: {message}"
+    value = {**spec.fixed, **arms.values, **values}.get(key)
+    path = next((path for path, option in options(spec, key) if option == value), path_of(spec, key))
+    # The numbers of continuous ranges are mere fillers in a configuration that probes widths.
+    fillers = {parameter.key for parameter in arms.space.parameters if parameter.domain.is_continuous}
+    told = {name: chosen for name, chosen in values.items() if name != key and name not in fillers}
+    sampled = ", ".join(f"{name} = {value_text(chosen)}" for name, chosen in told.items())
+    return spec.source.error(path, f"{message} (in cell {arms.id}{' with ' + sampled if sampled else ''})")

@@ -1,0 +1,120 @@
+"""A plan as JSON, as the document that reports read, and in the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from study.cells import Cell, StudyPlan
+from study.domains import Domain
+from study.source import value_text
+
+PLAN_FORMAT = 1
+"""Version of :func:`plan_document`."""
+
+
+def plan_json(plan: StudyPlan) -> list[dict[str, Any]]:
+    """Every cell in full. ``hidden_dim`` and ``params`` are ``[least, greatest]`` where they depend on the search."""
+    return [
+        {
+            **_settings(cell),
+            "hidden_dim": cell.hidden_dim.plain,
+            "params": cell.params.plain,
+            "searched": {parameter.key: _domain(parameter.domain) for parameter in cell.space.parameters},
+            "trials": cell.trials,
+            "max_epochs": cell.max_epochs,
+            "rungs": list(cell.rungs),
+            "search_seed": cell.search_seed,
+            "search_fold": cell.search_fold,
+            "confirm_trials": len(cell.confirm_runs),
+        }
+        for cell in plan.cells
+    ]
+
+
+def plan_document(plan: StudyPlan) -> dict[str, Any]:
+    """What a results folder keeps of the plan, for reports; values that are searched or do not exist are null."""
+    return {
+        "format": PLAN_FORMAT,
+        "study": plan.name,
+        "caption": plan.caption,
+        "cells": [_settings(cell) for cell in plan.cells],
+    }
+
+
+def _settings(cell: Cell) -> dict[str, Any]:
+    task = cell.task
+    return {
+        "id": cell.id,
+        "dataset": task.dataset,
+        "dataset_title": task.title,
+        "metric": task.metric,
+        "direction": task.direction,
+        "backbone": cell.backbone,
+        "layers": cell.setting("layers"),
+        "budget": cell.setting("budget"),
+        "hidden_dim": cell.hidden_dim.single,
+        "placement": cell.placement,
+        "gate": cell.setting("gate"),
+        "num_clusters": cell.setting("num_clusters"),
+        "sigma_m": cell.setting("sigma_m"),
+        "unsupervised_weight": cell.setting("unsupervised_weight"),
+        "seeds": list(cell.seeds),
+        "folds": None if cell.folds is None else list(cell.folds),
+    }
+
+
+def _domain(domain: Domain) -> dict[str, Any]:
+    values = domain.bounds if domain.bounds is not None else domain.choices or ()
+    result: dict[str, Any] = {domain.kind: _plain(values)}
+    if domain.when:
+        result["when"] = {key: _plain(allowed) for key, allowed in domain.when.items()}
+    return result
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(entry) for entry in value] if isinstance(value, tuple) else value
+
+
+def render_plan(plan: StudyPlan) -> RenderableType:
+    """A table of cells that fits 100 columns; below it what is searched and how long, once for cells that agree."""
+    table = Table(title=Text(plan.name), title_justify="left", pad_edge=False, box=None, padding=(0, 1))
+    table.add_column("Cell", overflow="fold")
+    for heading in ("Width", "Params", "Search", "Confirm"):
+        table.add_column(heading, justify="right")
+    for cell in plan.cells:
+        trials = f"{cell.trials} trials" if cell.trials else "-"
+        table.add_row(Text(cell.id), str(cell.hidden_dim), str(cell.params), trials, _confirm(cell))
+    total = f"{len(plan.cells)} cells, {plan.search_trials} search trials, {plan.confirm_trials} confirm trials"
+    return Group(table, Text(), *_below(plan), Text(), Text(total))
+
+
+def _confirm(cell: Cell) -> str:
+    seeds = f"{len(cell.seeds)} seed{'s' if len(cell.seeds) > 1 else ''}"
+    return seeds if cell.folds is None else f"{seeds} x {len(cell.folds)} folds"
+
+
+def _below(plan: StudyPlan) -> list[Text]:
+    cells_of: dict[str, int] = {}
+    for cell in plan.cells:
+        lines = [f"search {parameter.key} in {_domain_text(parameter.domain)}" for parameter in cell.space.parameters]
+        rungs = " ".join(map(str, cell.rungs))
+        lines.append(f"train up to {cell.max_epochs} epochs" + (f"; prune after {rungs}" if rungs else ""))
+        for line in lines:
+            cells_of[line] = cells_of.get(line, 0) + 1
+    total = len(plan.cells)
+    return [
+        Text(f"{'every cell' if count == total else f'{count} of {total} cells'}: {line}")
+        for line, count in cells_of.items()
+    ]
+
+
+def _domain_text(domain: Domain) -> str:
+    values = ", ".join(map(value_text, domain.bounds or domain.choices or ()))
+    conditions = " and ".join(
+        f"{key} is {' or '.join(str(_plain(value)) for value in allowed)}" for key, allowed in domain.when.items()
+    )
+    return f"{domain.kind} [{values}]" + (f" where {conditions}" if conditions else "")

@@ -1,0 +1,45 @@
+"""The end of a trial: the driver turns the worker's live record into a sealed one."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import replace
+
+from study.records import TrialRecord, read_record, write_record
+from study.results import ResultsFolder
+from study.trial import TrialAssignment, initial_record
+
+
+def seal(
+    assignment: TrialAssignment, folder: ResultsFolder, *, pruned_at: int | None = None, error: str | None = None
+) -> TrialRecord:
+    """Write the trial's record with its final status and reason, and remove what only a live trial needs.
+
+    The worker's own word counts first (finished, diverged, failed); then ``error``, the cause for which its worker
+    was lost; then ``pruned_at``, the epoch at which its scheduler stopped it. A failed trial keeps its checkpoint:
+    the next start of the study tries it again from there.
+    """
+    record = _sealed(_live_record(assignment, folder), pruned_at, error)
+    write_record(record, folder.record(record.key))
+    if record.status != "failed":
+        shutil.rmtree(folder.live_folder(record.key), ignore_errors=True)
+    return record
+
+
+def _live_record(assignment: TrialAssignment, folder: ResultsFolder) -> TrialRecord:
+    path = folder.live_record(assignment.key)
+    return read_record(path) if path.exists() else initial_record(assignment, "unknown")
+
+
+def _sealed(record: TrialRecord, pruned_at: int | None, error: str | None) -> TrialRecord:
+    if record.status != "running":
+        return record
+    if error is not None:
+        return record.sealed("failed", error, time.time())
+    if pruned_at is None:
+        return record.sealed("failed", f"its worker ended after epoch {record.num_epochs} without a word", time.time())
+    kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= pruned_at)
+    last = kept[-1]
+    pruned = record.sealed("pruned", f"at the rung of epoch {pruned_at}", last.ended_at)
+    return replace(pruned, epochs=kept, val_metric=last.val_metric, val_loss=last.val_loss)

@@ -1,0 +1,157 @@
+"""The search within one cell: which configuration comes next, which trials go on, which one is the best.
+
+Nothing here knows another cell: a trial is compared with its own cell's trials only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import optuna
+from optuna.trial import TrialState
+from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
+
+from bimp.tasks import Direction
+from study.records import Status, TrialRecord
+from study.space import Space, grid, suggest
+from study.spec import AshaSpec, SearchSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a search trial ended, as far as its cell's sampler and choice need it.
+
+    ``metric`` is the validation metric of the last epoch; None if there is none that may be scored.
+    """
+
+    key: str
+    status: Status
+    epochs: int
+    metric: float | None
+
+    @classmethod
+    def of(cls, record: TrialRecord) -> Outcome:
+        """The outcome that a sealed record holds; a diverged or failed trial is not scored."""
+        scored = record.status in ("finished", "pruned")
+        return cls(
+            key=record.key,
+            status=record.status,
+            epochs=record.num_epochs,
+            metric=record.val_metric if scored else None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A sampled configuration: ``values`` for :func:`study.space.resolve`, ``sampled`` for the journal."""
+
+    number: int
+    values: dict[str, Any]
+    sampled: dict[str, Any]
+
+
+class CellSampler:
+    """Proposes configurations for one cell: Optuna's TPE or random sampler, or a grid.
+
+    The sampler of trial i is seeded by the study's seed, the cell and i: given the same outcomes so far, the next
+    proposal is the same, after a resume too.
+    """
+
+    def __init__(self, cell_id: str, space: Space, search: SearchSpec, study_seed: int, direction: Direction) -> None:
+        self._cell_id = cell_id
+        self._space = space
+        self._search = search
+        self._study_seed = study_seed
+        self._grid = grid(space) if search.sampler == "grid" else None
+        # Optuna announces every study and trial; this study has its own view.
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._study = optuna.create_study(direction="minimize" if direction == "min" else "maximize")
+        self._trials: list[optuna.Trial] = []
+
+    def ask(self) -> Proposal:
+        """The next configuration."""
+        number = len(self._trials)
+        self._study.sampler = self._seeded_sampler(number)
+        trial = self._study.ask()
+        self._trials.append(trial)
+        if self._grid is not None:
+            return Proposal(number=number, values=self._grid[number], sampled={})
+        values = suggest(self._space, trial)
+        return Proposal(number=number, values=values, sampled=dict(trial.params))
+
+    def replay(self, sampled: dict[str, Any]) -> Proposal:
+        """The proposal that an earlier start made at this place, from what the journal kept of it."""
+        if sampled:
+            self._study.enqueue_trial(sampled)
+        return self.ask()
+
+    def tell(self, number: int, outcome: Outcome) -> None:
+        """Tell the sampler how a trial ended."""
+        trial = self._trials[number]
+        if outcome.metric is None:
+            self._study.tell(trial, state=TrialState.FAIL)
+        elif outcome.status == "pruned":
+            trial.report(outcome.metric, outcome.epochs)
+            self._study.tell(trial, state=TrialState.PRUNED)
+        else:
+            self._study.tell(trial, outcome.metric)
+
+    def _seeded_sampler(self, number: int) -> optuna.samplers.BaseSampler:
+        digest = hashlib.sha256(f"{self._study_seed}/{self._cell_id}/{number}".encode()).digest()
+        seed = int.from_bytes(digest[:4], "big")
+        if self._search.sampler == "tpe":
+            startup = max(4, min(10, self._search.trials // 3)) if self._search.trials else 10
+            return optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup)
+        return optuna.samplers.RandomSampler(seed=seed)
+
+
+class CellRungs:
+    """Asynchronous successive halving (ASHA) among the search trials of one cell, by epoch.
+
+    Ray's own scheduler decides; it is fed with trial keys, so its rungs can be rebuilt from records.
+    """
+
+    def __init__(self, asha: AshaSpec | None, max_epochs: int, direction: Direction) -> None:
+        self._rungs = (
+            AsyncHyperBandScheduler(
+                time_attr="epoch",
+                metric="val_metric",
+                mode=direction,
+                max_t=max_epochs,
+                grace_period=asha.grace_epochs,
+                reduction_factor=asha.reduction_factor,
+            )
+            if asha is not None
+            else None
+        )
+        self._known: set[str] = set()
+
+    def keeps(self, key: str, epoch: int, metric: float) -> bool:
+        """Record the metric of a trial after ``epoch``; False if it is to be pruned here."""
+        if self._rungs is None:
+            return True
+        trial = SimpleNamespace(trial_id=key)
+        if key not in self._known:
+            self._rungs.on_trial_add(None, trial)
+            self._known.add(key)
+        decision = self._rungs.on_trial_result(None, trial, {"epoch": epoch, "val_metric": metric})
+        return bool(decision != TrialScheduler.STOP)
+
+
+def best_outcome(outcomes: Iterable[Outcome], direction: Direction, last_rung: int | None) -> Outcome | None:
+    """The best trial by its last validation metric, among those that went all the way; ties go to the smaller key.
+
+    All the way is: ended by its schedule or at the last epoch, or reached ``last_rung``. None if there is none.
+    """
+    candidates = [
+        outcome
+        for outcome in outcomes
+        if outcome.metric is not None
+        and (outcome.status == "finished" or (last_rung is not None and outcome.epochs >= last_rung))
+    ]
+    sign = 1.0 if direction == "min" else -1.0
+    return min(candidates, key=lambda outcome: (sign * (outcome.metric or 0.0), outcome.key), default=None)

@@ -1,0 +1,241 @@
+"""What is searched within one cell: sampled by Optuna or listed as a grid, and resolved to a whole trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from bimp.budget import solve_hidden_dim
+from bimp.config import GAT_HEADS, ConfigError, ModelConfig, TrainConfig, TrialConfig, gated_layers
+from bimp.tasks import TaskSpec, task_of
+from study.domains import Domain
+from study.hyperparameters import (
+    DEFAULTS,
+    PARENTS,
+    Value,
+    existing,
+    exists,
+    placement_of,
+    placement_text,
+    sampling_order,
+)
+
+if TYPE_CHECKING:
+    from study.cells import Cell
+    from study.spec import StudySpec
+
+Values = Mapping[str, Value]
+"""Values of hyperparameters by name."""
+
+_WIDTH_KEYS = ("placement", "layers", "budget", "hidden_dim", "heads", "num_clusters", "head")
+_RATE_KEYS = ("learning_rate", "min_lr")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One searched key."""
+
+    key: str
+    domain: Domain
+
+    @property
+    def distribution(self) -> BaseDistribution:
+        """As Optuna knows it; placements are words there."""
+        if self.domain.bounds is None:
+            return CategoricalDistribution([_encode(value) for value in self.domain.choices or ()])
+        low, high = self.domain.bounds
+        log = self.domain.kind in ("log_uniform", "log_int")
+        return (FloatDistribution if self.domain.is_continuous else IntDistribution)(low, high, log=log)
+
+    @property
+    def all_values(self) -> Sequence[Value]:
+        """Every value, in order; only for choices and ranges of whole numbers."""
+        if self.domain.choices is not None:
+            return self.domain.choices
+        low, high = self.domain.bounds or (0, 0)
+        return range(low, high + 1)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The searched keys of a cell, in the order of sampling, and the values that its arms and ``fixed`` give."""
+
+    context: dict[str, Value]
+    parameters: tuple[Parameter, ...]
+
+    def is_active(self, parameter: Parameter, values: Values) -> bool:
+        """Whether ``parameter`` is sampled once the ones before it have ``values``."""
+        known = {**self.context, **values}
+        return exists(parameter.key, known) and all(
+            name in known and known[name] in allowed for name, allowed in parameter.domain.when.items()
+        )
+
+
+def space_of_cell(context: Values, domains: Mapping[str, Domain]) -> Space:
+    """The part of a study's space that can matter in a cell whose arms and fixed values are ``context``."""
+    kept: dict[str, Parameter] = {}
+    for key in sampling_order(domains):
+        domain = domains[key]
+        # A parent that is itself searched here may take a value that lets the key exist.
+        hopeful = {"placement": "dense", "gate": "bilateral"}
+        known = {**context, **{parent: hopeful[parent] for parent in PARENTS.get(key, ()) if parent in kept}}
+        reachable = all(name in kept or context.get(name) in allowed for name, allowed in domain.when.items())
+        if reachable and exists(key, known):
+            kept[key] = Parameter(key, domain)
+    return Space(dict(context), tuple(kept.values()))
+
+
+def suggest(space: Space, trial: optuna.trial.BaseTrial) -> dict[str, Value]:
+    """Sample a configuration, asking ``trial`` for the active keys only, each after those it depends on."""
+    values: dict[str, Value] = {}
+    for parameter in space.parameters:
+        if space.is_active(parameter, values):
+            values[parameter.key] = _suggest_one(parameter, trial)
+    return values
+
+
+def _suggest_one(parameter: Parameter, trial: optuna.trial.BaseTrial) -> Value:
+    key, domain = parameter.key, parameter.domain
+    if domain.bounds is None:
+        chosen = trial.suggest_categorical(key, [_encode(value) for value in domain.choices or ()])
+        return placement_of(str(chosen)) if key == "placement" else chosen
+    low, high = domain.bounds
+    log = domain.kind in ("log_uniform", "log_int")
+    if domain.is_continuous:
+        return float(trial.suggest_float(key, low, high, log=log))
+    return int(trial.suggest_int(key, low, high, log=log))
+
+
+def _encode(value: Any) -> Any:
+    return placement_text(value) if isinstance(value, tuple) else value
+
+
+def optuna_parameters(space: Space, values: Values) -> tuple[dict[str, Any], dict[str, BaseDistribution]]:
+    """``values`` and their distributions as Optuna's ``create_trial`` takes them."""
+    distributions = {parameter.key: parameter.distribution for parameter in space.parameters if parameter.key in values}
+    return {key: _encode(values[key]) for key in distributions}, distributions
+
+
+def grid(space: Space) -> list[dict[str, Value]]:
+    """Every configuration, the last key changing fastest; a key that is inactive is not varied.
+
+    Raises:
+        ConfigError: a key has a continuous range.
+    """
+    for parameter in space.parameters:
+        if parameter.domain.is_continuous:
+            raise ConfigError(parameter.key, "found a continuous range, expected values that a grid can list")
+    return list(_combinations(space, lambda parameter: parameter.all_values))
+
+
+def width_corners(space: Space) -> list[dict[str, Value]]:
+    """Configurations among which the narrowest, the widest, the smallest and the largest model are."""
+    return _corners(space, _WIDTH_KEYS)
+
+
+def rate_corners(space: Space) -> list[dict[str, Value]]:
+    """Configurations with the least and the greatest learning rates."""
+    return _corners(space, _RATE_KEYS)
+
+
+def _corners(space: Space, keys: Sequence[str]) -> list[dict[str, Value]]:
+    conditions: dict[str, list[Value]] = {}
+    for parameter in space.parameters:
+        for name, allowed in parameter.domain.when.items():
+            conditions.setdefault(name, []).extend(allowed)
+
+    def ends(parameter: Parameter) -> Sequence[Value]:
+        values = parameter.domain.bounds or parameter.domain.choices or ()
+        if parameter.key in conditions and parameter.domain.bounds is not None:
+            return tuple(dict.fromkeys((*values, *conditions[parameter.key])))
+        decides = parameter.key in keys or parameter.key in conditions or parameter.key == "gate"
+        return values if decides else values[:1]
+
+    return list(_combinations(space, ends))
+
+
+def _combinations(
+    space: Space, options: Callable[[Parameter], Sequence[Value]], values: Values | None = None, start: int = 0
+) -> Iterator[dict[str, Value]]:
+    values = values or {}
+    if start == len(space.parameters):
+        yield dict(values)
+        return
+    parameter = space.parameters[start]
+    if not space.is_active(parameter, values):
+        yield from _combinations(space, options, values, start + 1)
+        return
+    for value in options(parameter):
+        yield from _combinations(space, options, {**values, parameter.key: value}, start + 1)
+
+
+def resolve(cell: Cell, values: Values, spec: StudySpec, *, seed: int, fold: int | None) -> TrialConfig:
+    """The whole trial: fixed values, the cell's arms, then ``values``; the rest by the dataset's protocol.
+
+    Keys that do not exist beside the others are dropped; the width comes from the budget.
+
+    Raises:
+        ConfigError: a key that is needed has no value, or no such network or training can be built.
+    """
+    return configuration({**spec.fixed, **cell.arms, **values}, seed=seed, fold=fold)
+
+
+def configuration(values: Values, *, seed: int, fold: int | None) -> TrialConfig:
+    """The trial of ``values``, which hold all that the study gives; see :func:`resolve`."""
+    given: dict[str, Any] = existing(values)
+    task = task_of(given["dataset"])
+    model = _model(given, task)
+    train = _train(given, task, is_gated=bool(model.gated_layers))
+    return TrialConfig(dataset=task.dataset, model=model, train=train, seed=seed, fold=fold)
+
+
+def _model(given: Mapping[str, Any], task: TaskSpec) -> ModelConfig:
+    placement = given.get("placement", DEFAULTS["placement"])
+    size = "hidden_dim" if "hidden_dim" in given else "budget"
+    for key in ("layers", size, *(("num_clusters",) if placement != "none" else ())):
+        if key not in given:
+            raise ConfigError(key, "found no value, expected one: the condition on it does not hold")
+    layers = given["layers"]
+    is_gated = bool(gated_layers(placement, layers))
+    gate = {
+        "gate": given.get("gate", DEFAULTS["gate"]),
+        "num_clusters": given.get("num_clusters"),
+        "sigma_m": given.get("sigma_m", DEFAULTS["sigma_m"]),
+    }
+    model = ModelConfig(
+        backbone=given["backbone"],
+        layers=layers,
+        hidden_dim=given.get("hidden_dim", 1),
+        heads=given.get("heads", GAT_HEADS if given["backbone"] == "gat" else 1),
+        placement=placement,
+        **(gate if is_gated else {}),
+        **{key: given[key] for key in ("readout", "head", "semantics") if key in given},
+    )
+    if "hidden_dim" in given:
+        return model
+    # The gate's sensitivity is no parameter of the network: one width serves all values of it.
+    alike = replace(model, sigma_m=1.0) if is_gated else model
+    return replace(model, hidden_dim=_width(alike, task, given["budget"]))
+
+
+@lru_cache(maxsize=4096)
+def _width(model: ModelConfig, task: TaskSpec, budget: int) -> int:
+    return solve_hidden_dim(model, task, budget).hidden_dim
+
+
+def _train(given: Mapping[str, Any], task: TaskSpec, *, is_gated: bool) -> TrainConfig:
+    protocol = task.protocol
+    return TrainConfig(
+        max_epochs=given.get("max_epochs", protocol.max_epochs),
+        batch_size=given.get("batch_size", protocol.batch_size),
+        learning_rate=given.get("learning_rate", protocol.learning_rate),
+        lr_patience=given.get("lr_patience", protocol.lr_patience),
+        min_lr=given.get("min_lr", protocol.min_lr),
+        unsupervised_weight=given.get("unsupervised_weight", DEFAULTS["unsupervised_weight"]) if is_gated else None,
+        **{key: given[key] for key in ("lr_factor", "time_limit_s") if key in given},
+    )

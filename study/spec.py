@@ -1,0 +1,193 @@
+"""A study as its file describes it: strictly read, checked as a whole, frozen. Format: docs/search_spaces.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from study.checks import check_study
+from study.domains import Domain, different
+from study.hyperparameters import Value, Whole, WholeOrZero
+from study.sections import arms_of, fixed_of, space_of
+from study.source import Source, SpecError, read_yaml
+from study.strict import Strict, first_error, refused
+
+__all__ = [
+    "AshaSpec",
+    "ConfirmSpec",
+    "ResourcesSpec",
+    "SearchSpec",
+    "SpecError",
+    "StudySpec",
+    "load_study",
+    "read_study",
+]
+
+PAPER_SEEDS = (41, 95, 12, 35)
+"""Seeds of every row of the paper's tables on datasets with one split."""
+
+_NAME_CHARACTERS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+_NAME_EXPECTED = "letters, digits, - and _, at most 100, the first no -"
+
+
+def _name(value: str) -> str:
+    if not value or len(value) > 100 or value.startswith("-") or not set(value) <= _NAME_CHARACTERS:
+        raise refused(value, _NAME_EXPECTED)
+    return value
+
+
+def _filled_list(value: Any) -> Any:
+    if not isinstance(value, list | tuple) or not value:
+        raise refused(value, "a list of at least one whole number")
+    return value
+
+
+def _none_as_null(value: Any) -> Any:
+    return None if value == "none" else value
+
+
+Seed = Annotated[int, Field(strict=True, ge=0, le=2**32 - 1)]
+Seeds = Annotated[tuple[Seed, ...], BeforeValidator(_filled_list), AfterValidator(different)]
+Folds = tuple[int, ...] | Literal["all"]
+_FOLD_LIST = TypeAdapter(Annotated[tuple[WholeOrZero, ...], AfterValidator(different)])
+
+
+def _folds(value: Any) -> Folds:
+    if value == "all":
+        return "all"
+    if not isinstance(value, list | tuple) or not value:
+        raise refused(value, "all or a list of folds such as [0, 1]")
+    return _FOLD_LIST.validate_python(value)
+
+
+class AshaSpec(Strict):
+    """Asynchronous successive halving: at each rung only the best of ``1 / reduction_factor`` go on.
+
+    Attributes:
+        grace_epochs: the first rung; no trial is pruned before.
+        reduction_factor: each rung is so many times the one before.
+    """
+
+    grace_epochs: Whole = Field(description="the epochs before the first rung")
+    reduction_factor: Annotated[int, Field(strict=True, ge=2)] = 3
+
+
+class SearchSpec(Strict):
+    """How each cell is searched.
+
+    Attributes:
+        sampler: Optuna's ``tpe`` or ``random``, or every combination (``grid``).
+        trials: of each cell that has something to search; None for a grid, which has as many as combinations.
+        seed: every search trial trains from it; in a study the first confirm seed where it is not given.
+        fold: every search trial trains on it, on datasets with folds.
+        asha: None: no trial is pruned.
+    """
+
+    sampler: Literal["tpe", "random", "grid"] = "tpe"
+    trials: Whole | None = None
+    seed: Seed = PAPER_SEEDS[0]
+    fold: WholeOrZero = 0
+    asha: Annotated[AshaSpec | None, BeforeValidator(_none_as_null)] = None
+
+
+class ConfirmSpec(Strict):
+    """How the best configuration of each cell is measured: once for each seed and each fold."""
+
+    seeds: Seeds = PAPER_SEEDS
+    folds: Annotated[Folds, PlainValidator(_folds)] = "all"
+
+
+class ResourcesSpec(Strict):
+    """What a trial gets, and how many run side by side (None: as many as fit)."""
+
+    cpus_per_trial: Whole = 1
+    gpus_per_trial: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
+    max_concurrent: Whole | None = None
+
+
+class StudySpec(Strict):
+    """A whole study.
+
+    Attributes:
+        name: of the study, its results folder and its MLflow experiment.
+        caption: text for the table.
+        seed: every sampler's seed comes from it.
+        arms: values of each key, crossed into cells.
+        space: what each key is sampled from within a cell.
+        fixed: one value for all trials.
+    """
+
+    name: Annotated[StrictStr, AfterValidator(_name)] = Field(description=_NAME_EXPECTED)
+    caption: StrictStr | None = None
+    seed: Seed = 0
+    arms: Annotated[dict[str, tuple[Value, ...]], PlainValidator(arms_of)] = Field(
+        description="a mapping with at least dataset and backbone"
+    )
+    space: Annotated[dict[str, Domain], PlainValidator(space_of)] = Field(default={})
+    fixed: Annotated[dict[str, Value], PlainValidator(fixed_of)] = Field(default={})
+    confirm: ConfirmSpec = ConfirmSpec()
+    search: SearchSpec | None = None
+    resources: ResourcesSpec = ResourcesSpec()
+    _source: Source = PrivateAttr(default=Source())
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _search_with_seed(cls, given: Any, info: ValidationInfo) -> Any:
+        confirm = info.data.get("confirm")
+        if isinstance(given, dict) and "seed" not in given and confirm is not None:
+            return {**given, "seed": confirm.seeds[0]}
+        return given
+
+    @model_validator(mode="after")
+    def _check_as_a_whole(self) -> StudySpec:
+        check_study(self)
+        return self
+
+    @property
+    def source(self) -> Source:
+        """Where it was read from."""
+        return self._source
+
+
+def load_study(path: Path) -> StudySpec:
+    """The study in the file ``path``.
+
+    Raises:
+        SpecError: the file cannot be read, is not YAML, or describes no study that can be run.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"{path}: found no readable file ({error.strerror}), expected a study in YAML") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: found bytes that are not UTF-8, expected a study in YAML") from error
+    return read_study(text, str(path))
+
+
+def read_study(text: str, file: str = "study") -> StudySpec:
+    """The study that ``text`` describes; ``file`` is its name in errors.
+
+    Raises:
+        SpecError: as :func:`load_study`.
+    """
+    given, source = read_yaml(text, file)
+    try:
+        spec = StudySpec.model_validate(given)
+    except ValidationError as error:
+        raise first_error(error, source) from error
+    spec._source = source
+    return spec

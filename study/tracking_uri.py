@@ -1,0 +1,119 @@
+"""Where MLflow lies: its address, how to print it, how to open it, and the settings of its client."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+from study.records import replacing
+
+CLIENT_SETTINGS = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_JITTER": "0",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+}
+"""MLflow's own patience with a server that is down is minutes for each call. The mirror comes again in seconds,
+so it gives up at once; ten seconds leave a slow server time for a full batch."""
+
+_TALKATIVE = {
+    # Announces migrations, and prints a traceback for each locked database before it raises the error we report.
+    "mlflow.store.db.utils": logging.CRITICAL,
+    "alembic.runtime.migration": logging.WARNING,
+}
+_SECRET_KEY = r"[^=&;?]*(?:pass|pwd|token|secret|key|sig|auth|cred)[^=&;]*"
+
+
+def default_tracking_uri(results: Path) -> str:
+    """The database in the results folder itself: no server is needed."""
+    return f"sqlite:///{results.absolute() / 'mlflow.db'}"
+
+
+def artifact_location(tracking_uri: str, results: Path) -> str | None:
+    """Where runs of a database of our own keep files: in the results folder. None: a server decides itself."""
+    return None if _is_server(tracking_uri) else (results.absolute() / "mlartifacts").as_uri()
+
+
+def masked(tracking_uri: str) -> str:
+    """``tracking_uri`` fit to be printed: passwords and tokens are replaced by ``***``.
+
+    User names stay where a password follows them; a lone part before ``@`` may be a token and goes.
+    """
+    if tracking_uri.startswith(("sqlite:", "file:")):
+        return tracking_uri
+    # Greedy up to the last @: a password that holds / or @ unescaped must not show in part.
+    without_password = re.sub(r"^([^:/?#]+://)([^:@?]*)(:?)[^?]*@", _mask_authority, tracking_uri)
+    return re.sub(rf"([?&;]{_SECRET_KEY}=)[^&;]*", r"\1***", without_password, flags=re.IGNORECASE)
+
+
+def masked_text(text: str, tracking_uri: str) -> str:
+    """``text`` with ``tracking_uri``, and every other address in it, masked: for messages of MLflow's errors."""
+    text = text.replace(tracking_uri, masked(tracking_uri))
+    return re.sub(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+", lambda match: masked(match[0]), text)
+
+
+def ui_command(tracking_uri: str, port: int = 5000) -> str:
+    """The one command that opens MLflow's pages on ``tracking_uri``, to be pasted into a shell.
+
+    It serves this machine alone. For a server, whose pages are open already, it is their address.
+    """
+    if _is_server(tracking_uri):
+        return masked(tracking_uri)
+    # One worker without the job runner: two processes in place of fifteen.
+    program = f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {shlex.quote(sys.executable)} -m mlflow ui"
+    return (
+        f"{program} --backend-store-uri {shlex.quote(masked(tracking_uri))} --host 127.0.0.1 --port {port} --workers 1"
+    )
+
+
+def set_client_settings() -> None:
+    """Set what :data:`CLIENT_SETTINGS` names in the environment, except what the user has set.
+
+    To be called before MLflow is imported: it decides on telemetry as it is.
+    """
+    for name, value in CLIENT_SETTINGS.items():
+        os.environ.setdefault(name, value)
+    for name, level in _TALKATIVE.items():
+        logging.getLogger(name).setLevel(level)
+
+
+def create_database(tracking_uri: str) -> None:
+    """Make the sqlite database of ``tracking_uri`` where there is none; nothing for other addresses.
+
+    The tables are made in a file that takes its name when it is whole. A database whose making was cut short
+    by Ctrl-C or a crash would be refused by MLflow for ever.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    path = _database_path(tracking_uri)
+    if path is None or (path.exists() and path.stat().st_size > 0):
+        return
+    from mlflow import MlflowClient
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        MlflowClient(tracking_uri=f"sqlite:///{temporary.absolute()}")
+
+
+def _database_path(tracking_uri: str) -> Path | None:
+    prefix = "sqlite:///"
+    name = tracking_uri.removeprefix(prefix)
+    if not tracking_uri.startswith(prefix) or name in ("", ":memory:") or "?" in name:
+        return None
+    return Path(name)
+
+
+def _is_server(tracking_uri: str) -> bool:
+    return tracking_uri.startswith(("http://", "https://", "databricks"))
+
+
+def _mask_authority(match: re.Match[str]) -> str:
+    scheme, user, colon = match.groups()
+    return f"{scheme}{user}:***@" if colon else f"{scheme}***@"

@@ -1,0 +1,263 @@
+"""One trial as a worker runs it: data, training, and a record that grows with every epoch.
+
+The worker writes epochs and its own end (finished, diverged, failed); whether it was pruned it cannot know, so the
+driver seals the record. Everything here works without Ray: :func:`train_trial` is a plain generator.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bimp.budget import parameters_of
+from bimp.config import Phase, TrialConfig
+from bimp.data import DataError, PreparedDataset, open_prepared
+from bimp.engine import DivergedError, EpochResult, evaluate, fit, load_network
+from bimp.tasks import task_of
+from study.provenance import device_name, library_versions
+from study.records import EpochRecord, TrialRecord, read_record, replacing, write_record
+from study.results import ResultsFolder
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialAssignment:
+    """All that a worker is told: one trial and where its data and results lie.
+
+    Attributes:
+        key: identity of the trial.
+        study, cell, phase, number, chosen_from, budget: as in :class:`study.records.TrialRecord`.
+        config: the complete configuration.
+        data_fingerprint: of the prepared dataset that the driver checked.
+        data_root, results: folders that every node sees.
+        threads: cores that the trial was given; torch uses exactly as many.
+        use_gpu: whether it was given a GPU.
+        git_commit, git_dirty: state of the code that drives the study.
+    """
+
+    key: str
+    study: str
+    cell: str
+    phase: Phase
+    number: int | None
+    chosen_from: str | None
+    budget: int | None
+    config: TrialConfig
+    data_fingerprint: str
+    data_root: str
+    results: str
+    threads: int
+    use_gpu: bool
+    git_commit: str | None
+    git_dirty: bool | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dict that JSON can hold."""
+        return {**{name: getattr(self, name) for name in self.__dataclass_fields__}, "config": self.config.to_dict()}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> TrialAssignment:
+        """The assignment that :meth:`to_dict` wrote."""
+        return cls(**{**plain, "config": TrialConfig.from_dict(plain["config"])})
+
+    @property
+    def name(self) -> str:
+        """How messages call the trial."""
+        return f"trial {self.key} ({self.cell}, {self.phase}, seed {self.config.seed})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialProgress:
+    """One more epoch of a trial: how many it has, the validation metric, and whether it stops by itself here."""
+
+    epoch: int
+    val_metric: float
+    ended: bool
+
+
+def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
+    """Train the trial from its last checkpoint, or from the start, and yield after every epoch.
+
+    By then the live record and the checkpoint that belongs to it are on disk. The last live record says how training
+    ended: ``finished`` or ``diverged``; a confirm trial then also has its test metric and its weights.
+
+    Raises:
+        DataError: the prepared data is missing or not the data that the driver checked.
+    """
+    torch.set_num_threads(assignment.threads)
+    device = torch.device("cuda" if assignment.use_gpu else "cpu")
+    folder = ResultsFolder(Path(assignment.results))
+    dataset = _open_data(assignment)
+    train = dataset.split("train", assignment.config.fold)
+    validation = dataset.split("val", assignment.config.fold)
+    record, checkpoint = _begin(assignment, folder, device)
+    for result in fit(assignment.config, train, validation, device=device, checkpoint=checkpoint):
+        if result.status == "diverged":
+            write_record(record.sealed("diverged", result.reason, time.time()), folder.live_record(record.key))
+            return
+        record = _with_epoch(record, result)
+        checkpoint = result.checkpoint()
+        write_record(record, folder.live_record(record.key))
+        _save(checkpoint, folder.checkpoint(record.key))
+        yield TrialProgress(
+            epoch=result.epoch, val_metric=record.epochs[-1].val_metric, ended=result.status != "running"
+        )
+    if checkpoint is None:
+        raise RuntimeError(f"{assignment.name}: training ended before its first epoch")
+    finished = _finish(assignment, record, checkpoint, dataset, device, folder)
+    write_record(finished, folder.live_record(record.key))
+
+
+def initial_record(assignment: TrialAssignment, device: str) -> TrialRecord:
+    """The record of a trial that has no epoch yet."""
+    config = assignment.config
+    task = task_of(config.dataset)
+    model, training = config.model, config.train
+    placement = model.placement
+    return TrialRecord(
+        key=assignment.key,
+        study=assignment.study,
+        cell=assignment.cell,
+        phase=assignment.phase,
+        status="running",
+        reason=None,
+        number=assignment.number,
+        chosen_from=assignment.chosen_from,
+        dataset=config.dataset,
+        dataset_title=task.title,
+        task=task.kind,
+        metric=task.metric,
+        direction=task.direction,
+        backbone=model.backbone,
+        layers=model.layers,
+        hidden_dim=model.hidden_dim,
+        heads=model.heads,
+        budget=assignment.budget,
+        params=parameters_of(model, task),
+        placement=placement if isinstance(placement, str) else ",".join(map(str, placement)),
+        gated_layers=model.gated_layers,
+        gate=model.gate,
+        num_clusters=model.num_clusters,
+        sigma_m=model.sigma_m,
+        readout=model.readout,
+        head=model.head,
+        semantics=model.semantics,
+        **asdict(training),
+        seed=config.seed,
+        fold=config.fold,
+        train_metric=None,
+        val_metric=None,
+        test_metric=None,
+        train_loss=None,
+        val_loss=None,
+        test_loss=None,
+        seconds=0.0,
+        started_at=time.time(),
+        ended_at=None,
+        device=device,
+        threads=assignment.threads,
+        git_commit=assignment.git_commit,
+        git_dirty=assignment.git_dirty,
+        data_fingerprint=assignment.data_fingerprint,
+        config_json=json.dumps(config.to_dict(), sort_keys=True),
+        versions_json=json.dumps(library_versions(), sort_keys=True),
+    )
+
+
+def _open_data(assignment: TrialAssignment) -> PreparedDataset:
+    dataset = open_prepared(assignment.config.dataset, Path(assignment.data_root))
+    if dataset.fingerprint != assignment.data_fingerprint:
+        raise DataError(
+            f"{assignment.name}: {assignment.config.dataset} in {assignment.data_root} has fingerprint "
+            f"{dataset.fingerprint}, expected {assignment.data_fingerprint}; the data was prepared anew since the start"
+        )
+    return dataset
+
+
+def _begin(
+    assignment: TrialAssignment, folder: ResultsFolder, device: torch.device
+) -> tuple[TrialRecord, dict[str, Any] | None]:
+    """The record and checkpoint to go on from; epochs that the checkpoint has not seen are dropped."""
+    path = folder.checkpoint(assignment.key)
+    if path.exists() and folder.live_record(assignment.key).exists():
+        try:
+            checkpoint = torch.load(path, map_location=device, weights_only=True)
+        except (RuntimeError, EOFError, pickle.UnpicklingError):
+            path.unlink()  # cut by a crash of the machine: the trial begins again
+        else:
+            record = read_record(folder.live_record(assignment.key))
+            kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= checkpoint["epoch"])
+            return replace(record, status="running", reason=None, ended_at=None, epochs=kept), checkpoint
+    folder.live_folder(assignment.key).mkdir(parents=True, exist_ok=True)
+    return initial_record(assignment, device_name(device)), None
+
+
+def _with_epoch(record: TrialRecord, result: EpochResult) -> TrialRecord:
+    train, validation = result.train, result.validation
+    if train is None or validation is None:
+        raise RuntimeError(f"trial {record.key}: epoch {result.epoch} has no losses and did not diverge")
+    gate = validation.gate
+    epoch = EpochRecord(
+        epoch=result.epoch,
+        learning_rate=result.learning_rate,
+        train_loss=train.loss,
+        train_unsupervised_loss=train.unsupervised_loss,
+        train_metric=train.metric,
+        val_loss=validation.loss,
+        val_unsupervised_loss=validation.unsupervised_loss,
+        val_metric=validation.metric,
+        gate_min=gate.minimum if gate else None,
+        gate_max=gate.maximum if gate else None,
+        gate_std=gate.std if gate else None,
+        seconds=result.seconds - record.seconds,
+        ended_at=time.time(),
+    )
+    return replace(
+        record,
+        epochs=(*record.epochs, epoch),
+        seconds=result.seconds,
+        val_metric=validation.metric,
+        val_loss=validation.loss,
+    )
+
+
+def _finish(
+    assignment: TrialAssignment,
+    record: TrialRecord,
+    checkpoint: dict[str, Any],
+    dataset: PreparedDataset,
+    device: torch.device,
+    folder: ResultsFolder,
+) -> TrialRecord:
+    """The record of a trained trial: a confirm trial is measured on train and test, and keeps its weights."""
+    finished = record.sealed("finished", checkpoint["reason"], time.time())
+    if assignment.phase == "search":
+        return finished
+    config = assignment.config
+    network = load_network(config, checkpoint, device)
+    try:
+        train = evaluate(network, config, dataset.split("train", config.fold), device)
+        test = evaluate(network, config, dataset.split("test", config.fold), device)
+    except DivergedError as cause:
+        return record.sealed("diverged", f"after epoch {record.num_epochs}: {cause}", time.time())
+    _save({"config": config.to_dict(), "network": network.state_dict()}, folder.final_weights(record.key))
+    return replace(
+        finished,
+        train_metric=train.metric,
+        train_loss=train.loss,
+        test_metric=test.metric,
+        test_loss=test.loss,
+        ended_at=time.time(),
+    )
+
+
+def _save(content: dict[str, Any], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        torch.save(content, temporary)

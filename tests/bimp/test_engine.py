@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from bimp.config import ModelConfig, TrainConfig, TrialConfig
+from bimp.data import GraphSplit, PackedGraphs
+from bimp.engine import CheckpointError, DivergedError, EpochResult, evaluate, fit, load_network
+
+MODEL = ModelConfig(
+    backbone="gcn", layers=2, hidden_dim=8, placement="boosting", gate="bilateral", num_clusters=3, sigma_m=1.0
+)
+TRAIN = TrainConfig(max_epochs=6, batch_size=4, learning_rate=1e-2, lr_patience=2, unsupervised_weight=1.0)
+CONFIG = TrialConfig(dataset="digits", model=MODEL, train=TRAIN, seed=41)
+
+
+def ring(nodes: int, label: int) -> Data:
+    source = torch.arange(nodes)
+    target = (source + 1) % nodes
+    generator = torch.Generator().manual_seed(nodes * 10 + label)
+    return Data(
+        x=torch.rand(nodes, 3, generator=generator) + label,
+        edge_index=torch.stack([torch.cat([source, target]), torch.cat([target, source])]),
+        edge_attr=torch.rand(2 * nodes, 1, generator=generator),
+        y=torch.tensor([label]),
+    )
+
+
+def split(count: int, offset: int = 0) -> GraphSplit:
+    graphs = PackedGraphs.pack([ring(3 + (i + offset) % 5, i % 2) for i in range(count)], labels="graph")
+    return GraphSplit(graphs=graphs, indices=torch.arange(count))
+
+
+def numbers(results: list[EpochResult]) -> list[tuple[object, ...]]:
+    """All of a result but the time it took."""
+    return [(r.epoch, r.learning_rate, r.train, r.validation, r.status, r.reason) for r in results]
+
+
+def through_a_file(checkpoint: dict[str, object]) -> dict[str, object]:
+    buffer = io.BytesIO()
+    torch.save(checkpoint, buffer)
+    buffer.seek(0)
+    return torch.load(buffer, weights_only=True)
+
+
+@pytest.mark.parametrize("stop_after", [1, 3, 5])
+def test_interrupted_equals_uninterrupted_bit_for_bit(stop_after: int) -> None:
+    train, validation = split(12), split(6, offset=2)
+    whole = list(fit(CONFIG, train, validation))
+    first, checkpoint = [], None
+    for result in fit(CONFIG, train, validation):
+        first.append(result)
+        if result.epoch == stop_after:
+            checkpoint = through_a_file(result.checkpoint())
+            break
+    rest = list(fit(CONFIG, train, validation, checkpoint=checkpoint))
+    assert numbers(first + rest) == numbers(whole)
+    ended, resumed = whole[-1].checkpoint()["network"], rest[-1].checkpoint()["network"]
+    assert all(torch.equal(ended[name], resumed[name]) for name in ended)
+
+
+def test_an_ended_checkpoint_yields_nothing() -> None:
+    train, validation = split(8), split(4)
+    *_, last = fit(CONFIG, train, validation)
+    assert (last.status, last.reason, last.epoch) == ("finished", "max_epochs", 6)
+    assert list(fit(CONFIG, train, validation, checkpoint=last.checkpoint())) == []
+
+
+def test_seed_decides_weights_and_order() -> None:
+    train, validation = split(8), split(4)
+    again = [numbers(list(fit(CONFIG, train, validation))) for _ in range(2)]
+    other = numbers(list(fit(replace(CONFIG, seed=95), train, validation)))
+    assert again[0] == again[1]
+    assert again[0] != other
+
+
+def test_training_leaves_the_global_generator_alone() -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    next(fit(CONFIG, split(4), split(4)))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_schedule_stops_below_min_lr() -> None:
+    # At such a rate the weights hardly move: once batch normalisation has seen enough, an epoch is not better by one
+    # part in ten thousand, and with patience 0 each such epoch halves the rate: to 5e-7, then below min_lr.
+    train_config = replace(TRAIN, max_epochs=200, learning_rate=1e-6, min_lr=4e-7, lr_patience=0)
+    results = list(fit(replace(CONFIG, train=train_config), split(8), split(4)))
+    assert (results[-1].status, results[-1].reason) == ("finished", "min_lr")
+    rates = [result.learning_rate for result in results]
+    assert sorted(rates, reverse=True) == rates
+    assert set(rates) == {1e-6, 5e-7}
+    assert len(results) < 200
+
+
+def test_time_limit_is_on_record() -> None:
+    limited = replace(CONFIG, train=replace(TRAIN, time_limit_s=1e-9))
+    results = list(fit(limited, split(4), split(4)))
+    assert [(result.epoch, result.status, result.reason) for result in results] == [(1, "finished", "time_limit")]
+
+
+def test_a_diverged_run_ends_at_once_with_its_cause() -> None:
+    train = split(8)
+    train.graphs.x[5] = float("nan")
+    results = list(fit(CONFIG, train, split(4)))
+    assert len(results) == 1
+    assert (results[0].status, results[0].epoch) == ("diverged", 1)
+    assert results[0].reason == "epoch 1: loss nan in training"
+    assert results[0].train is None
+
+
+def test_a_run_that_diverges_on_validation_only_says_so() -> None:
+    validation = split(4)
+    validation.graphs.x[2] = float("inf")
+    (result,) = fit(CONFIG, split(8), validation)
+    assert result.status == "diverged"
+    assert result.reason is not None
+    assert "in evaluation" in result.reason
+
+
+def test_evaluate_is_a_mean_over_graphs_whatever_the_batch_size() -> None:
+    train, validation = split(8), split(7, offset=1)
+    *_, last = fit(CONFIG, train, validation)
+    network = load_network(CONFIG, last.checkpoint())
+    whole = evaluate(network, replace(CONFIG, train=replace(TRAIN, batch_size=7)), validation, "cpu")
+    parts = evaluate(network, replace(CONFIG, train=replace(TRAIN, batch_size=2)), validation, "cpu")
+    assert last.validation is not None
+    assert parts.loss == pytest.approx(whole.loss, rel=1e-5)
+    assert parts.unsupervised_loss == pytest.approx(whole.unsupervised_loss, rel=1e-5)
+    assert parts.metric == whole.metric == last.validation.metric
+    assert parts.gate is not None
+    assert whole.gate is not None
+    assert parts.gate.std == pytest.approx(whole.gate.std, rel=1e-4)
+
+
+def test_the_unsupervised_weight_moves_the_gate_network_only_through_the_loss() -> None:
+    train, validation = split(8), split(4)
+    without = replace(CONFIG, train=replace(TRAIN, unsupervised_weight=0.0, max_epochs=2))
+    uniform = replace(without, model=replace(MODEL, gate="uniform"))
+    *_, last = fit(uniform, train, validation)
+    before = next(fit(replace(uniform, train=replace(without.train, learning_rate=1e-5)), train, validation))
+    gate_names = [name for name in last.checkpoint()["network"] if "gate" in name]
+    assert gate_names
+    # With weight 0 and a uniform gate nothing teaches the gate's own parameters: Adam must leave them as they began.
+    for name in gate_names:
+        assert torch.equal(last.checkpoint()["network"][name], before.checkpoint()["network"][name])
+
+
+def test_a_foreign_checkpoint_is_refused() -> None:
+    result = next(fit(CONFIG, split(4), split(4)))
+    with pytest.raises(CheckpointError, match="another configuration"):
+        next(fit(replace(CONFIG, seed=95), split(4), split(4), checkpoint=result.checkpoint()))
+    with pytest.raises(CheckpointError, match="found format 0, expected 1"):
+        load_network(CONFIG, {**result.checkpoint(), "format": 0})
+
+
+def test_evaluate_raises_on_a_loss_that_is_not_a_number() -> None:
+    result = next(fit(CONFIG, split(4), split(4)))
+    network = load_network(CONFIG, result.checkpoint())
+    broken = split(4)
+    broken.graphs.x[0] = float("nan")
+    with pytest.raises(DivergedError, match="loss nan in evaluation"):
+        evaluate(network, CONFIG, broken, "cpu")

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+import torch
+from graph_batches import DIRECTED, GRAPHS, ONE_NODE, PATH, WITH_ISOLATED, SmallGraph, batch_of
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+from bimp.config import BACKBONES, ConfigError, ModelConfig, Placement
+from bimp.data.batch import GraphBatch
+from bimp.head import read_out
+from bimp.layers.row_norm import RowNorm
+from bimp.network import Network
+from bimp.tasks import TASKS, TaskKind, TaskSpec
+
+EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
+ZINC = TASKS["zinc"]
+
+
+def task_of_kind(kind: TaskKind) -> TaskSpec:
+    return replace(
+        ZINC, kind=kind, node_input="linear", node_dim=3, edge_input="linear", edge_dim=2,
+        num_outputs=1 if kind == "graph_regression" else 5,
+    )  # fmt: skip
+
+
+def model_of(backbone: str, placement: Placement = "boosting", layers: int = 3, **settings: object) -> ModelConfig:
+    heads = 2 if backbone == "gat" else 1
+    values = {"backbone": backbone, "layers": layers, "placement": placement, "heads": heads, "hidden_dim": 8 // heads}
+    gate = {} if placement == "none" else {"gate": "bilateral", "num_clusters": 3, "sigma_m": 0.5}
+    return ModelConfig(**{**values, **gate, **settings})
+
+
+def network_of(model: ModelConfig, task: TaskSpec, seed: int = 0) -> Network:
+    """A network in float64 and evaluation mode whose normalisations are far from the identity."""
+    torch.manual_seed(seed)
+    network = Network(model, task).double().eval()
+    for module in network.modules():
+        if isinstance(module, RowNorm):
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.normal_(module.bias)
+            nn.init.normal_(module.running_mean)
+            nn.init.uniform_(module.running_var, 0.5, 2)
+    return network
+
+
+def filled(*graphs: SmallGraph, seed: int = 0) -> GraphBatch:
+    """A batch with random inputs, in float64."""
+    generator = torch.Generator().manual_seed(seed)
+    nodes, edges = sum(graph.nodes for graph in graphs), sum(len(graph.edges) for graph in graphs)
+    return batch_of(
+        *graphs,
+        x=torch.randn(nodes, 3, dtype=torch.float64, generator=generator),
+        edge_attr=torch.randn(edges, 2, dtype=torch.float64, generator=generator),
+    )
+
+
+def graph_of(batch: GraphBatch, number: int) -> GraphBatch:
+    """One graph of a batch, as a batch of its own."""
+    first, end = batch.ptr[number], batch.ptr[number + 1]
+    edges = (batch.edge_index[1] >= first) & (batch.edge_index[1] < end)
+    assert batch.edge_attr is not None
+    return GraphBatch(
+        x=batch.x[first:end],
+        edge_index=batch.edge_index[:, edges] - first,
+        edge_attr=batch.edge_attr[edges],
+        y=batch.y[number : number + 1],
+        batch=torch.zeros(int(end - first), dtype=torch.long),
+        ptr=torch.tensor([0, int(end - first)]),
+    )
+
+
+@EVERY_BACKBONE
+@pytest.mark.parametrize(
+    "kind", ["graph_regression", "graph_classification", "node_classification", "edge_classification"]
+)
+@pytest.mark.parametrize("placement", ["none", "dense"])
+def test_batch_equals_graph_by_graph(backbone: str, kind: TaskKind, placement: Placement) -> None:
+    network = network_of(model_of(backbone, placement), task_of_kind(kind))
+    batch = filled(*GRAPHS)
+    together = network(batch)
+    alone = [network(graph_of(batch, number)) for number in range(batch.num_graphs)]
+
+    items = {"node_classification": batch.num_nodes, "edge_classification": batch.num_edges}.get(kind, len(GRAPHS))
+    assert together.scores.shape == ((items,) if kind == "graph_regression" else (items, 5))
+    assert_close(together.scores, torch.cat([output.scores for output in alone]))
+    if placement == "none":
+        assert together.unsupervised_loss is None
+        assert together.gates == ()
+    else:
+        losses = torch.stack([output.unsupervised_loss for output in alone])
+        assert_close(together.unsupervised_loss, losses.mean())
+
+
+@EVERY_BACKBONE
+@pytest.mark.parametrize("readout", ["mean", "sum", "max"])
+def test_order_of_nodes_does_not_matter(backbone: str, readout: str) -> None:
+    network = network_of(model_of(backbone, "interleaved", readout=readout), task_of_kind("graph_classification"))
+    batch = filled(WITH_ISOLATED)
+    new_number = torch.tensor([2, 0, 3, 1])
+    edge_index = new_number[batch.edge_index]
+    order = edge_index[1].argsort(stable=True)
+    assert batch.edge_attr is not None
+    permuted = replace(
+        batch, x=batch.x[new_number.argsort()], edge_index=edge_index[:, order], edge_attr=batch.edge_attr[order]
+    )
+    assert not torch.equal(permuted.edge_index, batch.edge_index)
+    expected, found = network(batch), network(permuted)
+    assert_close(found.scores, expected.scores)
+    assert_close(found.unsupervised_loss, expected.unsupervised_loss)
+
+
+def by_its_parts(network: Network, batch: GraphBatch) -> Tensor:
+    """Node rows after the last layer, one module after the other."""
+    h, e_hat = network.node_embedding(batch.x), None
+    if network.model.backbone == "gated_gcn":
+        e_hat = network.edge_embedding(batch.edge_attr)
+    for number, layer in enumerate(network.layers):
+        gate = network.gates[str(number + 1)] if number + 1 in network.model.gated_layers else None
+        beta_hat = None if gate is None else gate(h, batch).beta_hat
+        if e_hat is None:
+            h = layer(h, batch.edge_index, beta_hat)
+        else:
+            h, e_hat = layer(h, e_hat, batch.edge_index, beta_hat)
+    return h
+
+
+@EVERY_BACKBONE
+@pytest.mark.parametrize(
+    ("placement", "positions"), [("boosting", ["2"]), ("interleaved", ["2", "4"]), ((3, 1), ["1", "3"])]
+)
+def test_gates_stand_at_their_layers(backbone: str, placement: Placement, positions: list[str]) -> None:
+    network = network_of(model_of(backbone, placement, layers=4), task_of_kind("edge_classification"))
+    batch = filled(PATH, DIRECTED)
+    assert list(network.gates) == positions
+    output = network(batch)
+    assert len(output.gates) == len(positions)
+    h = by_its_parts(network, batch)
+    source, destination = batch.edge_index
+    assert_close(output.scores, network.head.scorer(torch.cat([h[source], h[destination]], 1)))
+    losses = [gate.unsupervised_loss.item() for gate in output.gates]
+    assert output.unsupervised_loss.item() == pytest.approx(sum(losses) / len(losses))
+
+
+def test_gate_changes_the_scores() -> None:
+    batch = filled(DIRECTED, PATH)
+    bilateral = network_of(model_of("gated_gcn"), task_of_kind("graph_regression"))
+    uniform = Network(model_of("gated_gcn", gate="uniform"), task_of_kind("graph_regression")).double().eval()
+    uniform.load_state_dict(bilateral.state_dict())
+    assert [name for name, _ in uniform.named_parameters()] == [name for name, _ in bilateral.named_parameters()]
+    assert not torch.allclose(uniform(batch).scores, bilateral(batch).scores, rtol=0, atol=1e-6)
+    degree = torch.bincount(batch.edge_index[1], minlength=batch.num_nodes)
+    assert_close(uniform(batch).gates[0].beta_hat, 1 / degree[batch.edge_index[1]].double())
+
+
+def test_read_out_by_hand() -> None:
+    batch = batch_of(SmallGraph(3), SmallGraph(1))
+    rows = torch.tensor([[1.0, -1.0], [2.0, -5.0], [6.0, -3.0], [4.0, -2.0]])
+    assert read_out(rows, batch, "mean").tolist() == [[3, -3], [4, -2]]
+    assert read_out(rows, batch, "sum").tolist() == [[9, -9], [4, -2]]
+    assert read_out(rows, batch, "max").tolist() == [[6, -1], [4, -2]]
+
+
+def test_heads_have_three_layers_or_one() -> None:
+    def widths(head: str, kind: TaskKind) -> list[tuple[int, int]]:
+        network = Network(model_of("gcn", head=head), task_of_kind(kind))
+        layers = [module for module in network.head.modules() if isinstance(module, nn.Linear)]
+        return [(layer.in_features, layer.out_features) for layer in layers]
+
+    assert widths("mlp", "graph_classification") == [(8, 4), (4, 2), (2, 5)]
+    assert widths("mlp", "edge_classification") == [(16, 8), (8, 4), (4, 5)]
+    assert widths("linear", "graph_regression") == [(8, 1)]
+
+
+def test_inputs_as_the_task_describes_them() -> None:
+    zinc, enzymes = Network(model_of("gated_gcn"), ZINC), Network(model_of("gated_gcn"), TASKS["enzymes"])
+    assert isinstance(zinc.node_embedding, nn.Embedding)
+    assert zinc.node_embedding.weight.shape == (28, 8)
+    assert isinstance(zinc.edge_embedding, nn.Embedding)
+    assert zinc.edge_embedding.weight.shape == (4, 8)
+    assert enzymes.edge_embedding.weight.shape == (8, 18)
+    assert not any("edge_embedding" in name for name in Network(model_of("gcn"), ZINC).state_dict())
+
+
+def test_constant_ones_on_edges() -> None:
+    ones = network_of(model_of("gated_gcn"), replace(task_of_kind("graph_regression"), edge_input="ones"))
+    given = network_of(model_of("gated_gcn"), task_of_kind("graph_regression"))
+    given.load_state_dict(ones.state_dict())
+    batch = filled(DIRECTED, ONE_NODE)
+    without = ones(replace(batch, edge_attr=None)).scores
+    assert_close(without, given(replace(batch, edge_attr=torch.ones(batch.num_edges, 2).double())).scores)
+
+
+@EVERY_BACKBONE
+@pytest.mark.parametrize("graphs", [(ONE_NODE,), (ONE_NODE, ONE_NODE), (SmallGraph(2, ((0, 1),)),), GRAPHS])
+@pytest.mark.parametrize("sigma_m", [1e-3, 1e3])
+def test_training_step_stays_finite(backbone: str, graphs: tuple[SmallGraph, ...], sigma_m: float) -> None:
+    torch.manual_seed(0)
+    network = Network(model_of(backbone, "dense", sigma_m=sigma_m), task_of_kind("graph_regression"))
+    batch = filled(*graphs)
+    assert batch.edge_attr is not None
+    batch = replace(batch, x=batch.x.float(), edge_attr=batch.edge_attr.float())
+    output = network(batch)
+    assert output.unsupervised_loss is not None
+    (output.scores.square().mean() + output.unsupervised_loss).backward()
+    gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
+    assert gradients
+    assert all(gradient.isfinite().all() for gradient in gradients)
+    assert all(value.isfinite().all() for value in network.state_dict().values())
+
+
+def test_every_parameter_of_a_bilateral_network_learns() -> None:
+    for backbone in BACKBONES:
+        # A linear head: ReLUs as few as the mlp's of this width may all be shut.
+        network = network_of(model_of(backbone, "dense", head="linear"), task_of_kind("node_classification")).train()
+        output = network(filled(*GRAPHS, seed=3))
+        (output.scores.square().mean() + output.unsupervised_loss).backward()
+        idle = [name for name, parameter in network.named_parameters() if not parameter.grad.abs().sum() > 0]
+        assert idle == []
+
+
+def test_unsorted_edges_are_refused() -> None:
+    batch = filled(PATH)
+    backwards = replace(batch, edge_index=batch.edge_index.flip(1))
+    assert any(later < earlier for earlier, later in pairwise(backwards.edge_index[1].tolist()))
+    with pytest.raises(ValueError, match="sorted by destination"):
+        network_of(model_of("gcn"), task_of_kind("graph_regression"))(backwards)
+
+
+def test_missing_edge_inputs_are_named() -> None:
+    with pytest.raises(ValueError, match=r"batch.edge_attr: found None, expected the edge inputs of zinc"):
+        network_of(model_of("gated_gcn"), task_of_kind("graph_regression"))(replace(filled(PATH), edge_attr=None))
+
+
+@pytest.mark.parametrize(
+    ("hidden_dim", "heads", "head", "kind"),
+    [(3, 1, "mlp", "graph_regression"), (1, 2, "mlp", "graph_regression"), (1, 1, "mlp", "edge_classification")],
+)
+def test_too_narrow_for_the_head(hidden_dim: int, heads: int, head: str, kind: TaskKind) -> None:
+    model = ModelConfig(backbone="gat" if heads > 1 else "gcn", layers=2, hidden_dim=hidden_dim, heads=heads, head=head)
+    with pytest.raises(ConfigError, match=f"hidden_dim: found {hidden_dim}, expected {hidden_dim + 1} or more"):
+        Network(model, task_of_kind(kind))
+    Network(replace(model, hidden_dim=hidden_dim + 1), task_of_kind(kind))
+    Network(replace(model, head="linear"), task_of_kind(kind))

@@ -1,0 +1,23 @@
+"""What tests of every package share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def raw_data() -> Path:
+    """The folder of real raw datasets (``zinc/``, ``tu/``) that ``BIMP_RAW_DATA`` names."""
+    folder = os.environ.get("BIMP_RAW_DATA")
+    if not folder:
+        pytest.skip("BIMP_RAW_DATA names no folder of raw datasets")
+    return Path(folder)

@@ -1,0 +1,358 @@
+"""The coordinator over a whole study, with workers that write records but train nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
+
+from study.coordinator import StudyCoordinator
+from study.journal import JournalError
+from study.plan import plan
+from study.records import EpochRecord, TrialRecord, read_record, read_records, write_record
+from study.results import ResultsFolder
+from study.spec import StudySpec, read_study
+from study.trial import TrialAssignment, initial_record
+
+STUDY = """
+name: fake
+seed: 3
+arms: {dataset: digits, backbone: gcn, placement: [none, boosting], budget: 20000, layers: 2}
+space:
+  learning_rate: {log_uniform: [1.0e-4, 1.0e-2]}
+  num_clusters: {int: [2, 12]}
+  sigma_m: {log_uniform: [0.1, 10]}
+fixed: {max_epochs: 9}
+search: {sampler: SAMPLER, trials: 8, asha: {grace_epochs: 1, reduction_factor: 3}}
+confirm: {seeds: [41, 95]}
+"""
+
+
+def accuracy(assignment: TrialAssignment, epoch: int) -> float:
+    """A learning curve that follows from the configuration alone."""
+    config = assignment.config
+    digest = hashlib.sha256(repr((config.model, config.train, config.seed)).encode()).digest()
+    return round(digest[0] / 256 * (1 - math.exp(-epoch / 3)), 6)
+
+
+@dataclass
+class Workers:
+    """Trains nothing: writes the live record of each epoch as a worker would, and counts what it was asked."""
+
+    coordinator: StudyCoordinator
+    folder: ResultsFolder
+    curve: Callable[[TrialAssignment, int], float] = accuracy
+    trained: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def epoch(self, assignment: TrialAssignment) -> bool:
+        """One epoch; False once the trial has ended."""
+        path = self.folder.live_record(assignment.key)
+        record = read_record(path) if path.exists() else initial_record(assignment, "none")
+        epoch = record.num_epochs + 1
+        value = self.curve(assignment, epoch)
+        self.trained[assignment.key, epoch] += 1
+        if math.isnan(value):
+            write_record(record.sealed("diverged", f"epoch {epoch}: loss nan in training", 0.0), path)
+            self.coordinator.end(assignment.key)
+            return False
+        record = replace(record, epochs=(*record.epochs, epoch_record(epoch, value)), val_metric=value, seconds=epoch)
+        write_record(record, path)
+        last = epoch == assignment.config.train.max_epochs
+        if self.coordinator.report(assignment.key, epoch, value, ended=last) and not last:
+            return True
+        if last:
+            test = value if assignment.phase == "confirm" else None
+            write_record(replace(record.sealed("finished", "max_epochs", 0.0), test_metric=test), path)
+        self.coordinator.end(assignment.key)
+        return False
+
+    def run(self, slots: int = 1, epochs: int | None = None) -> bool:
+        """Run the study, or only so many epochs of it; True when it is done."""
+        live = list(self.coordinator.live.values())
+        while True:
+            while len(live) < slots and (assignment := self.coordinator.next_trial()) is not None:
+                live.append(assignment)
+            if not live:
+                return self.coordinator.done
+            for assignment in list(live):
+                if epochs is not None and epochs <= 0:
+                    return False
+                epochs = None if epochs is None else epochs - 1
+                if not self.epoch(assignment):
+                    live.remove(assignment)
+
+
+def epoch_record(epoch: int, value: float) -> EpochRecord:
+    return EpochRecord(
+        epoch=epoch,
+        learning_rate=1e-3,
+        train_loss=1.0,
+        train_unsupervised_loss=None,
+        train_metric=value,
+        val_loss=1.0,
+        val_unsupervised_loss=None,
+        val_metric=value,
+        gate_min=None,
+        gate_max=None,
+        gate_std=None,
+        seconds=1.0,
+        ended_at=float(epoch),
+    )
+
+
+def start(
+    folder: ResultsFolder, spec: StudySpec, fingerprint: str = "data", curve: Callable[..., float] = accuracy
+) -> Workers:
+    folder.create()
+
+    def assignment(trial) -> TrialAssignment:  # noqa: ANN001
+        return TrialAssignment(
+            key=trial.key,
+            study=spec.name,
+            cell=trial.cell,
+            phase=trial.phase,
+            number=trial.number,
+            chosen_from=trial.chosen_from,
+            budget=trial.budget,
+            config=trial.config,
+            data_fingerprint=fingerprint,
+            data_root="nowhere",
+            results=str(folder.root),
+            threads=1,
+            use_gpu=False,
+            git_commit=None,
+            git_dirty=None,
+        )
+
+    coordinator = StudyCoordinator(spec, plan(spec), folder, {"digits": fingerprint}, assignment)
+    return Workers(coordinator, folder, curve)
+
+
+def study(sampler: str = "tpe", **changes: str) -> StudySpec:
+    text = STUDY.replace("SAMPLER", sampler)
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return read_study(text)
+
+
+def records(folder: ResultsFolder) -> dict[str, TrialRecord]:
+    return {record.key: record for record in read_records(folder.records)}
+
+
+def without_times(record: TrialRecord) -> TrialRecord:
+    return replace(record, started_at=0.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ResultsFolder:
+    return ResultsFolder(tmp_path / "results")
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_each_cell_searches_then_confirms_its_best(folder: ResultsFolder, sampler: str, slots: int) -> None:
+    workers = start(folder, study(sampler))
+    assert workers.run(slots)
+    found = records(folder)
+    assert max(workers.trained.values()) == 1
+    for cell in ("digits-gcn-none-L2-20k", "digits-gcn-boosting-L2-20k"):
+        search = [record for record in found.values() if (record.cell, record.phase) == (cell, "search")]
+        confirm = [record for record in found.values() if (record.cell, record.phase) == (cell, "confirm")]
+        assert sorted(record.number for record in search) == list(range(8))
+        complete = [record for record in search if record.status == "finished" or record.num_epochs >= 9]
+        best = max(complete, key=lambda record: record.val_metric)
+        assert {record.chosen_from for record in confirm} == {best.key}
+        assert sorted(record.seed for record in confirm) == [41, 95]
+        assert {record.learning_rate for record in confirm} == {best.learning_rate}
+        assert all(record.test_metric is None for record in search)
+        assert all(record.test_metric is not None for record in confirm)
+    vanilla = [record for record in found.values() if record.placement == "none"]
+    assert all(record.sigma_m is None and record.num_clusters is None for record in vanilla)
+    assert not list(folder.live.iterdir())
+
+
+def test_pruning_equals_a_lone_asha_of_each_cell(folder: ResultsFolder) -> None:
+    """Interleaved with another cell's trials, a cell decides as Ray's ASHA does on its trials alone."""
+    seen: list[tuple[str, str, int, float]] = []
+
+    def watched(assignment: TrialAssignment, epoch: int) -> float:
+        value = accuracy(assignment, epoch)
+        if assignment.phase == "search":
+            seen.append((assignment.cell, assignment.key, epoch, value))
+        return value
+
+    assert start(folder, study(), curve=watched).run(slots=3)
+    ended = records(folder)
+    for cell in {cell for cell, *_ in seen}:
+        lone = AsyncHyperBandScheduler(
+            time_attr="epoch", metric="m", mode="max", max_t=9, grace_period=1, reduction_factor=3
+        )
+        for _, key, epoch, value in (entry for entry in seen if entry[0] == cell):
+            trial = type("Trial", (), {"trial_id": key})
+            if epoch == 1:
+                lone.on_trial_add(None, trial)
+            decision = lone.on_trial_result(None, trial, {"epoch": epoch, "m": value})
+            was_pruned = ended[key].status == "pruned" and ended[key].num_epochs == epoch
+            assert was_pruned == (decision == TrialScheduler.STOP and epoch < 9)
+    assert Counter(record.status for record in ended.values())["pruned"] > 0
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+@pytest.mark.parametrize("killed_after", [1, 7, 20, 33, 60])
+def test_a_killed_study_ends_as_an_undisturbed_one(tmp_path: Path, sampler: str, killed_after: int) -> None:
+    undisturbed, disturbed = ResultsFolder(tmp_path / "a"), ResultsFolder(tmp_path / "b")
+    assert start(undisturbed, study(sampler)).run()
+    trained: Counter[tuple[str, int]] = Counter()
+    workers = start(disturbed, study(sampler))
+    while not workers.run(epochs=killed_after):
+        trained.update(workers.trained)
+        workers = start(disturbed, study(sampler))
+    trained.update(workers.trained)
+    assert max(trained.values()) == 1, "an epoch that was on disk was trained again"
+    expected = {key: without_times(record) for key, record in records(undisturbed).items()}
+    found = {key: without_times(record) for key, record in records(disturbed).items()}
+    assert {key: (r.status, r.reason, r.epochs) for key, r in found.items() if r.phase == "confirm"} == {
+        key: (r.status, r.reason, r.epochs) for key, r in expected.items() if r.phase == "confirm"
+    }
+    assert Counter((r.cell, r.phase) for r in found.values()) == Counter((r.cell, r.phase) for r in expected.values())
+
+
+def test_starting_a_finished_study_again_runs_nothing(folder: ResultsFolder) -> None:
+    assert start(folder, study()).run()
+    before = {path: path.stat().st_mtime_ns for path in folder.records.iterdir()}
+    again = start(folder, study())
+    assert again.coordinator.done
+    assert again.run()
+    assert not again.trained
+    assert before == {path: path.stat().st_mtime_ns for path in folder.records.iterdir()}
+
+
+def test_a_configuration_sampled_again_counts_and_is_not_trained_again(folder: ResultsFolder) -> None:
+    spec = read_study("""
+name: repeated
+arms: {dataset: digits, backbone: gcn, placement: boosting, budget: 20000, layers: 2}
+space: {num_clusters: {choice: [2, 3]}}
+fixed: {max_epochs: 2}
+search: {sampler: random, trials: 9}
+confirm: {seeds: [41]}
+""")
+    workers = start(folder, spec)
+    assert workers.run(slots=2)
+    (run,) = workers.coordinator.cells.values()
+    assert run.asked == 9
+    searched = [record for record in records(folder).values() if record.phase == "search"]
+    assert sorted(record.num_clusters for record in searched) == [2, 3]
+    assert run.repeated == 7
+    assert len(folder.journal_file.read_text().splitlines()) == 9
+    assert start(folder, spec).coordinator.done
+
+
+def test_a_grid_trains_every_combination_once(folder: ResultsFolder) -> None:
+    spec = read_study("""
+name: grid
+arms: {dataset: digits, backbone: gcn, placement: [none, boosting], budget: 20000, layers: 2}
+space: {num_clusters: {choice: [2, 4]}, sigma_m: {choice: [0.5, 1.0, 2.0]}, batch_size: {choice: [32, 64]}}
+fixed: {max_epochs: 1}
+search: {sampler: grid}
+confirm: {seeds: [41]}
+""")
+    assert start(folder, spec).run(slots=2)
+    searched = [record for record in records(folder).values() if record.phase == "search"]
+    combinations = Counter((r.placement, r.num_clusters, r.sigma_m, r.batch_size) for r in searched)
+    assert set(combinations.values()) == {1}
+    assert Counter(r.placement for r in searched) == {"none": 2, "boosting": 12}
+
+
+def test_a_diverged_trial_is_on_record_and_never_chosen(folder: ResultsFolder) -> None:
+    best_so_far: dict[str, float] = {}
+
+    def half_diverge(assignment: TrialAssignment, epoch: int) -> float:
+        value = accuracy(assignment, epoch)
+        best_so_far[assignment.key] = value
+        return float("nan") if assignment.phase == "search" and assignment.number in (0, 3) and epoch == 1 else value
+
+    workers = start(folder, study(), curve=half_diverge)
+    assert workers.run()
+    found = records(folder)
+    diverged = [record for record in found.values() if record.status == "diverged"]
+    assert Counter(record.number for record in diverged) == {0: 2, 3: 2}
+    assert {record.reason for record in diverged} == {"epoch 1: loss nan in training"}
+    assert not {record.chosen_from for record in found.values()} & {record.key for record in diverged}
+    assert start(folder, study()).coordinator.done, "a diverged trial is never tried again"
+
+
+def test_a_cell_in_which_all_diverges_confirms_nothing(folder: ResultsFolder) -> None:
+    workers = start(
+        folder,
+        study(),
+        curve=lambda assignment, epoch: float("nan") if assignment.config.model.gate else accuracy(assignment, epoch),
+    )
+    assert workers.run()
+    confirmed = {record.cell for record in records(folder).values() if record.phase == "confirm"}
+    assert confirmed == {"digits-gcn-none-L2-20k"}
+
+
+def test_a_failed_trial_is_tried_again_at_the_next_start_from_where_it_was(folder: ResultsFolder) -> None:
+    workers = start(folder, study())
+    first = workers.coordinator.next_trial()
+    assert first is not None
+    workers.epoch(first)
+    record = workers.coordinator.end(first.key, error="its worker was lost 3 times")
+    assert (record.status, record.reason, record.num_epochs) == ("failed", "its worker was lost 3 times", 1)
+    again = start(folder, study())
+    assert again.run()
+    assert again.trained[first.key, 1] == 0
+    assert records(folder)[first.key].status in ("finished", "pruned")
+
+
+def test_a_study_without_search_confirms_its_one_configuration(folder: ResultsFolder) -> None:
+    spec = read_study("""
+name: rows
+arms: {dataset: digits, backbone: [gcn, graphsage], hidden_dim: 10, layers: 2}
+fixed: {max_epochs: 2}
+confirm: {seeds: [41, 95, 12]}
+""")
+    assert start(folder, spec).run(slots=2)
+    found = records(folder).values()
+    assert Counter((r.cell, r.phase) for r in found) == {
+        ("digits-gcn-none-L2-h10", "confirm"): 3,
+        ("digits-graphsage-none-L2-h10", "confirm"): 3,
+    }
+    assert {(r.chosen_from, r.budget, r.hidden_dim) for r in found} == {(None, None, 10)}
+
+
+def test_other_data_under_an_old_journal_is_refused(folder: ResultsFolder) -> None:
+    start(folder, study()).run(epochs=5)
+    with pytest.raises(JournalError, match="belongs to another study or to other data"):
+        start(folder, study(), fingerprint="other")
+
+
+def test_a_cut_last_line_of_the_journal_is_a_trial_that_never_began(folder: ResultsFolder) -> None:
+    start(folder, study()).run(epochs=5)
+    whole = folder.journal_file.read_bytes()
+    folder.journal_file.write_bytes(whole[:-9])
+    workers = start(folder, study())
+    assert workers.run()
+    assert folder.journal_file.read_text().count("\n") == 16
+
+
+def test_an_extended_search_that_chooses_anew_retires_the_old_confirm_trials(folder: ResultsFolder) -> None:
+    assert start(folder, study(**{"trials: 8": "trials: 4"})).run()
+    before = {key: r for key, r in records(folder).items() if r.phase == "confirm"}
+    workers = start(folder, study(**{"trials: 8": "trials: 30"}))
+    assert workers.run(slots=2)
+    after = {key: r for key, r in records(folder).items() if r.phase == "confirm"}
+    assert before.keys() <= after.keys()
+    for cell in {record.cell for record in after.values()}:
+        in_table = [r for r in after.values() if r.cell == cell and r.status == "finished"]
+        assert len({r.chosen_from for r in in_table}) == 1
+        assert sorted(r.seed for r in in_table) == [41, 95]
+    assert {r.status for r in after.values()} == {"finished", "superseded"}
+    view = workers.coordinator.view(2)
+    assert (view.ended, view.total) == (64, 64)

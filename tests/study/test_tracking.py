@@ -1,0 +1,728 @@
+"""The mirror against a real MLflow database; nothing of MLflow is replaced."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import socket
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.mirror_content import MetricRow, epoch_metrics, final_metrics, trial_parameters
+from study.mirror_loop import MirrorThread
+from study.mirror_plan import MirrorError, cell_names, read_plan, trial_name
+from study.mirror_state import MirrorState
+from study.records import EpochRecord, TrialRecord, write_record
+from study.results import ResultsFolder
+from study.tracking import MlflowMirror, default_tracking_uri, masked, masked_text, ui_command
+from study.tracking_uri import CLIENT_SETTINGS, create_database, set_client_settings
+
+VANILLA: dict[str, Any] = {
+    "placement": "none",
+    "gate": None,
+    "num_clusters": None,
+    "sigma_m": None,
+    "unsupervised_weight": None,
+}
+TABLES = ("experiments", "runs", "params", "tags", "metrics", "latest_metrics")
+
+
+def planned_cell(name: str = "gcn_boosting", **changes: Any) -> dict[str, Any]:
+    cell = {
+        "id": name,
+        "dataset": "digits",
+        "dataset_title": "Digits",
+        "metric": "accuracy",
+        "direction": "max",
+        "backbone": "gcn",
+        "layers": 4,
+        "budget": 100_000,
+        "hidden_dim": None,
+        "placement": "boosting",
+        "gate": "bilateral",
+        "num_clusters": None,
+        "sigma_m": None,
+        "unsupervised_weight": 1.0,
+        "seeds": [41, 95, 12, 35],
+        "folds": None,
+    }
+    return {**cell, **changes}
+
+
+def epoch(number: int, **changes: Any) -> EpochRecord:
+    values: dict[str, Any] = {
+        "epoch": number,
+        "learning_rate": 0.001,
+        "train_loss": 2.0 / number,
+        "train_unsupervised_loss": 0.5,
+        "train_metric": 0.5 + number / 64,
+        "val_loss": 3.0 / number,
+        "val_unsupervised_loss": 0.625,
+        "val_metric": 0.25 + number / 64,
+        "gate_min": 0.9,
+        "gate_max": 1.2,
+        "gate_std": 0.05,
+        "seconds": 1.5,
+        "ended_at": 1_800_000_000.0 + 2 * number,
+    }
+    return EpochRecord(**{**values, **changes})
+
+
+def record(key: str = "key0", epochs: int = 3, **changes: Any) -> TrialRecord:
+    values: dict[str, Any] = {
+        "key": key,
+        "study": "quickstart",
+        "cell": "gcn_boosting",
+        "phase": "confirm",
+        "status": "finished",
+        "reason": "max_epochs",
+        "number": None,
+        "chosen_from": "key9",
+        "dataset": "digits",
+        "dataset_title": "Digits",
+        "task": "graph_classification",
+        "metric": "accuracy",
+        "direction": "max",
+        "backbone": "gcn",
+        "layers": 4,
+        "hidden_dim": 146,
+        "heads": 1,
+        "budget": 100_000,
+        "params": 99_871,
+        "placement": "boosting",
+        "gated_layers": (2,),
+        "gate": "bilateral",
+        "num_clusters": 9,
+        "sigma_m": 0.1,
+        "unsupervised_weight": 1.0,
+        "readout": "mean",
+        "head": "mlp",
+        "semantics": "paper",
+        "batch_size": 128,
+        "learning_rate": 0.001,
+        "lr_factor": 0.5,
+        "lr_patience": 10,
+        "min_lr": 1e-5,
+        "max_epochs": 30,
+        "time_limit_s": None,
+        "seed": 41,
+        "fold": None,
+        "train_metric": 0.75,
+        "val_metric": 0.5,
+        "test_metric": 0.625,
+        "train_loss": 0.25,
+        "val_loss": 0.375,
+        "test_loss": 0.5,
+        "seconds": 4.5,
+        "started_at": 1_800_000_000.0,
+        "ended_at": 1_800_000_000.0 + 2 * epochs + 1,
+        "device": "Example Chip",
+        "threads": 1,
+        "git_commit": "0123abcd",
+        "git_dirty": False,
+        "data_fingerprint": "f00d",
+        "config_json": "{}",
+        "versions_json": "{}",
+        "epochs": tuple(epoch(number) for number in range(1, epochs + 1)),
+    }
+    return TrialRecord(**{**values, **changes})
+
+
+def running(key: str = "key0", epochs: int = 3) -> TrialRecord:
+    unmeasured = dict.fromkeys(["train_metric", "val_metric", "test_metric", "train_loss", "val_loss", "test_loss"])
+    return replace(record(key, epochs), status="running", reason=None, ended_at=None, **unmeasured)
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mlflow") / "migrated.db"
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in CLIENT_SETTINGS.items():
+            patch.setenv(name, value)
+        create_database(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def settings_put_back() -> Iterator[None]:
+    before = dict(os.environ)
+    yield
+    for name in CLIENT_SETTINGS:
+        os.environ.pop(name, None)
+        if name in before:
+            os.environ[name] = before[name]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, migrated: Path) -> ResultsFolder:
+    results = ResultsFolder(tmp_path / "results")
+    results.create()
+    write_plan(results, planned_cell(), planned_cell("gcn_none", **VANILLA))
+    shutil.copyfile(migrated, results.root / "mlflow.db")
+    return results
+
+
+def write_plan(folder: ResultsFolder, *cells: dict[str, Any], caption: str = "A demonstration") -> None:
+    plan = {"format": 1, "study": "quickstart", "caption": caption, "cells": cells}
+    folder.plan_file.write_text(json.dumps(plan))
+
+
+def mirror_of(folder: ResultsFolder) -> MlflowMirror:
+    return MlflowMirror(default_tracking_uri(folder.root), folder.root)
+
+
+def seal(folder: ResultsFolder, *records: TrialRecord) -> None:
+    for entry in records:
+        write_record(entry, folder.record(entry.key))
+
+
+def query(folder: ResultsFolder, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    """Read MLflow's tables past MLflow."""
+    connection = sqlite3.connect(folder.root / "mlflow.db")
+    try:
+        return connection.execute(statement, values).fetchall()
+    finally:
+        connection.close()
+
+
+def dump(folder: ResultsFolder) -> dict[str, list[tuple[Any, ...]]]:
+    return {table: sorted(query(folder, f"select * from {table}"), key=repr) for table in TABLES}
+
+
+def live_runs(folder: ResultsFolder) -> dict[str, str]:
+    """Id by name of the runs that are not deleted."""
+    return dict(query(folder, "select name, run_uuid from runs where lifecycle_stage = 'active'"))
+
+
+def tags_of(folder: ResultsFolder, run: str) -> dict[str, str]:
+    return dict(query(folder, "select key, value from tags where run_uuid = ?", live_runs(folder)[run]))
+
+
+def parameters_of(folder: ResultsFolder, run: str) -> dict[str, str]:
+    return dict(query(folder, "select key, value from params where run_uuid = ?", live_runs(folder)[run]))
+
+
+def curve(folder: ResultsFolder, run: str, metric: str) -> list[tuple[int, float, int]]:
+    statement = "select step, value, timestamp from metrics where run_uuid = ? and key = ? order by step, timestamp"
+    return query(folder, statement, live_runs(folder)[run], metric)
+
+
+def state_of(folder: ResultsFolder, run: str) -> tuple[str, int, int | None]:
+    statement = "select status, start_time, end_time from runs where run_uuid = ?"
+    return query(folder, statement, live_runs(folder)[run])[0]
+
+
+TRIAL = "bi-GCN Digits 100k seed 41"
+
+
+def test_a_study_holds_cells_and_a_cell_holds_trials(folder: ResultsFolder) -> None:
+    search = record("key9", phase="search", number=7, chosen_from=None, test_metric=None, test_loss=None)
+    vanilla = record("key1", cell="gcn_none", seed=95, gated_layers=(), **VANILLA)
+    seal(folder, record(), search, vanilla)
+    assert mirror_of(folder).sync_folder() == 3
+    parents = {
+        "study quickstart": None,
+        "bi-GCN Digits 100k": "study quickstart",
+        "GCN Digits 100k": "study quickstart",
+        "bi-GCN Digits 100k seed 41": "bi-GCN Digits 100k",
+        "bi-GCN Digits 100k search 7": "bi-GCN Digits 100k",
+        "GCN Digits 100k seed 95": "GCN Digits 100k",
+    }
+    runs = live_runs(folder)
+    assert set(runs) == set(parents)
+    for run, parent in parents.items():
+        assert tags_of(folder, run).get("mlflow.parentRunId") == (None if parent is None else runs[parent])
+    assert query(folder, "select name, artifact_location from experiments where experiment_id != 0") == [
+        ("quickstart", (folder.root / "mlartifacts").as_uri())
+    ]
+    assert tags_of(folder, "study quickstart")["mlflow.note.content"] == "A demonstration"
+
+
+def test_parameters_are_those_that_apply(folder: ResultsFolder) -> None:
+    seal(folder, record(), record("key1", cell="gcn_none", gated_layers=(), **VANILLA))
+    mirror_of(folder).sync_folder()
+    shared = {
+        "dataset": "digits", "backbone": "gcn", "layers": "4", "budget": "100000", "hidden_dim": "146",
+        "params": "99871", "readout": "mean", "head": "mlp", "semantics": "paper", "batch_size": "128",
+        "learning_rate": "0.001", "lr_factor": "0.5", "lr_patience": "10", "min_lr": "1e-05", "max_epochs": "30",
+        "seed": "41",
+    }  # fmt: skip
+    gated = {"placement": "boosting", "gated_layers": "2", "gate": "bilateral", "num_clusters": "9", "sigma_m": "0.1"}
+    assert parameters_of(folder, TRIAL) == {**shared, **gated, "unsupervised_weight": "1.0"}
+    assert parameters_of(folder, "GCN Digits 100k seed 41") == {**shared, "placement": "none"}
+    assert parameters_of(folder, "bi-GCN Digits 100k") == {
+        "dataset": "digits", "backbone": "gcn", "layers": "4", "budget": "100000", "placement": "boosting",
+        "gate": "bilateral", "unsupervised_weight": "1.0", "seeds": "41,95,12,35",
+    }  # fmt: skip
+
+
+def test_heads_and_readout_are_parameters_only_where_they_exist() -> None:
+    assert trial_parameters(record(heads=8))["heads"] == "8"
+    assert "readout" not in trial_parameters(record(task="node_classification"))
+
+
+def test_tags_are_what_a_researcher_filters_by(folder: ResultsFolder) -> None:
+    seal(folder, record())
+    mirror_of(folder).sync_folder()
+    tags = tags_of(folder, TRIAL)
+    expected = {
+        "level": "trial", "trial_key": "key0", "study": "quickstart", "cell": "gcn_boosting", "phase": "confirm",
+        "status": "finished", "reason": "max_epochs", "chosen_from": "key9", "dataset": "digits", "backbone": "gcn",
+        "placement": "boosting", "gate": "bilateral", "budget": "100000", "seed": "41", "git_commit": "0123abcd",
+        "git_dirty": "False", "data_fingerprint": "f00d",
+    }  # fmt: skip
+    assert expected.items() <= tags.items()
+    assert not {"fold", "number"} & set(tags)
+
+
+def test_curves_go_by_epoch_under_the_names_of_the_metric(folder: ResultsFolder) -> None:
+    seal(folder, record())
+    mirror_of(folder).sync_folder()
+    assert curve(folder, TRIAL, "val_accuracy") == [
+        (1, 0.265625, 1_800_000_002_000),
+        (2, 0.28125, 1_800_000_004_000),
+        (3, 0.296875, 1_800_000_006_000),
+    ]
+    assert [value for _, value, _ in curve(folder, TRIAL, "train_loss")] == [2.0, 1.0, 2.0 / 3]
+    finals = {
+        "final_train_accuracy": 0.75, "final_val_accuracy": 0.5, "test_accuracy": 0.625, "final_train_loss": 0.25,
+        "final_val_loss": 0.375, "test_loss": 0.5, "epochs": 3.0, "seconds": 4.5,
+    }  # fmt: skip
+    for name, value in finals.items():
+        assert curve(folder, TRIAL, name) == [(3, value, 1_800_000_007_000)]
+    curves = {
+        "learning_rate", "train_loss", "train_unsupervised_loss", "train_accuracy", "val_loss",
+        "val_unsupervised_loss", "val_accuracy", "gate_min", "gate_max", "gate_std", "epoch_seconds",
+    }  # fmt: skip
+    assert {name for (name,) in query(folder, "select distinct key from metrics")} - curves - set(finals) == {
+        "confirm_finished",
+        *(f"{split}_accuracy_{kind}" for split in ("train", "val", "test") for kind in ("mean", "std")),
+    }
+    assert len(query(folder, "select * from metrics where run_uuid = ?", live_runs(folder)[TRIAL])) == 3 * 11 + 8
+
+
+@given(st.lists(st.one_of(st.none(), st.floats()), min_size=1, max_size=5))
+def test_a_value_that_is_not_a_number_is_no_point(values: list[float | None]) -> None:
+    epochs = tuple(epoch(number, gate_std=value) for number, value in enumerate(values, start=1))
+    rows = epoch_metrics(replace(record(), epochs=epochs), after=0)
+    points = {row.step: row.value for row in rows if row.name == "gate_std"}
+    finite = {n: v for n, v in enumerate(values, start=1) if v is not None and abs(v) < float("inf")}
+    assert points == finite
+
+
+def test_a_running_trial_has_no_final_metrics() -> None:
+    assert final_metrics(running()) == []
+    assert MetricRow("test_accuracy", 0.625, 1_800_000_007_000, 3) in final_metrics(record())
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [("finished", "FINISHED"), ("pruned", "KILLED"), ("diverged", "FAILED"), ("failed", "FAILED")],
+)
+def test_a_status_is_shown_with_the_times_of_the_record(folder: ResultsFolder, status: Any, shown: str) -> None:
+    seal(folder, record(status=status))
+    mirror_of(folder).sync_folder()
+    assert state_of(folder, TRIAL) == (shown, 1_800_000_000_000, 1_800_000_007_000)
+
+
+def a_busy_folder(folder: ResultsFolder) -> None:
+    seal(
+        folder,
+        record(),
+        record("key1", seed=95, test_metric=0.5),
+        record("key2", epochs=1, status="failed", reason="out of memory\n" + "x" * 9000, seed=12),
+        record("key3", epochs=150, phase="search", number=0, test_metric=None, status="pruned", reason="epoch 150"),
+        record("key4", cell="gcn_none", **{**VANILLA, "gated_layers": ()}, test_metric=float("nan")),
+    )
+    write_record(running("key5", 2), folder.live_record("key5"))
+
+
+def test_a_second_mirror_of_the_same_folder_changes_nothing(folder: ResultsFolder) -> None:
+    a_busy_folder(folder)
+    first = mirror_of(folder)
+    assert first.sync_folder() == 6
+    once = dump(folder)
+    assert len(once["runs"]) == 1 + 2 + 6
+    assert first.sync_folder() == 0
+    assert dump(folder) == once
+    second = mirror_of(folder)
+    assert second.sync_folder() == 6
+    assert dump(folder) == once
+    for entry in (record(), running("key5", 2)):
+        second.sync(entry)
+    assert dump(folder) == once
+
+
+def test_finishing_twice_changes_nothing(folder: ResultsFolder) -> None:
+    a_busy_folder(folder)
+    for _ in range(2):
+        mirror = mirror_of(folder)
+        mirror.sync_folder()
+        mirror.finish()
+        twice = dump(folder)
+        assert state_of(folder, "study quickstart")[0] == "FINISHED"
+        assert state_of(folder, "bi-GCN Digits 100k")[::2] == ("FINISHED", 1_800_000_301_000)
+    mirror.finish()
+    assert dump(folder) == twice
+
+
+def test_a_study_taken_up_again_is_running(folder: ResultsFolder) -> None:
+    mirror = mirror_of(folder)
+    mirror.finish(complete=False)
+    assert state_of(folder, "study quickstart")[0] == "KILLED"
+    mirror_of(folder).begin()
+    assert state_of(folder, "study quickstart")[0] == "RUNNING"
+    assert state_of(folder, "GCN Digits 100k")[0] == "RUNNING"
+
+
+def test_a_trial_is_followed_from_its_first_epochs_to_its_end(folder: ResultsFolder) -> None:
+    mirror = mirror_of(folder)
+    write_record(running(epochs=3), folder.live_record("key0"))
+    assert mirror.sync_folder() == 1
+    assert [step for step, _, _ in curve(folder, TRIAL, "val_loss")] == [1, 2, 3]
+    assert state_of(folder, TRIAL)[0] == "RUNNING"
+    seal(folder, record(epochs=5))
+    shutil.rmtree(folder.live_folder("key0"))
+    assert mirror.sync_folder() == 1
+    assert [step for step, _, _ in curve(folder, TRIAL, "val_loss")] == [1, 2, 3, 4, 5]
+    assert curve(folder, TRIAL, "test_accuracy") == [(5, 0.625, 1_800_000_011_000)]
+    assert state_of(folder, TRIAL)[0] == "FINISHED"
+    assert len(query(folder, "select * from runs")) == 1 + 2 + 1
+
+
+def test_watching_a_trial_and_mirroring_it_afterwards_give_the_same_rows(
+    folder: ResultsFolder, tmp_path: Path, migrated: Path
+) -> None:
+    seeds = [record("key0", 3, seed=41, test_metric=0.25), record("key1", 4, seed=95, test_metric=0.75)]
+    watching = mirror_of(folder)
+    for epochs in (1, 2):
+        watching.sync(running("key0", epochs))
+    for entry in seeds:
+        seal(folder, entry)
+        watching.sync_folder()
+    watched = {metric: curve(folder, "bi-GCN Digits 100k", metric) for metric in ("test_accuracy_mean",)}
+    watched |= {name: curve(folder, TRIAL, name) for name in ("val_accuracy", "test_accuracy", "epoch_seconds")}
+    shutil.copyfile(migrated, tmp_path / "again.db")
+    MlflowMirror(f"sqlite:///{tmp_path / 'again.db'}", folder.root).sync_folder()
+    shutil.copyfile(tmp_path / "again.db", folder.root / "mlflow.db")
+    for name, rows in watched.items():
+        run = "bi-GCN Digits 100k" if name == "test_accuracy_mean" else TRIAL
+        assert curve(folder, run, name) == rows
+    assert [value for _, value, _ in watched["test_accuracy_mean"]] == [0.25, 0.5]
+
+
+def test_a_crash_before_the_state_was_written_leaves_no_second_rows(folder: ResultsFolder) -> None:
+    seal(folder, record())
+    mirror_of(folder).sync_folder()
+    whole = dump(folder)
+    trial = f"run_uuid = '{live_runs(folder)[TRIAL]}'"
+    connection = sqlite3.connect(folder.root / "mlflow.db")
+    with connection:
+        connection.execute(f"delete from tags where {trial} and key in ('mirror_state', 'status', 'reason')")
+        connection.execute(f"delete from metrics where {trial} and step = 3 and key like 'val%'")
+        connection.execute(f"delete from latest_metrics where {trial} and key like 'val%'")
+        connection.execute(f"update runs set status = 'RUNNING', end_time = null where {trial}")
+    connection.close()
+    mirror_of(folder).sync_folder()
+    assert dump(folder)["metrics"] == whole["metrics"]
+    assert dump(folder) == whole
+
+
+def test_a_run_that_was_created_twice_is_one_again(folder: ResultsFolder) -> None:
+    seal(folder, record())
+    mirror = mirror_of(folder)
+    mirror.sync_folder()
+    kept = live_runs(folder)[TRIAL]
+    same = {"level": "trial", "trial_key": "key0"}
+    mirror.connect().create("trial", "a create whose answer was lost", 1_800_000_000_000, same)
+    mirror_of(folder).sync_folder()
+    assert set(live_runs(folder)) == {"study quickstart", "bi-GCN Digits 100k", "GCN Digits 100k", TRIAL}
+    assert live_runs(folder)[TRIAL] == kept
+
+
+def test_a_trial_taken_up_at_an_earlier_checkpoint_keeps_its_curve(folder: ResultsFolder) -> None:
+    mirror = mirror_of(folder)
+    mirror.sync(running(epochs=5))
+    once = curve(folder, TRIAL, "val_accuracy")
+    mirror.sync(running(epochs=3))
+    later = tuple(replace(entry, ended_at=entry.ended_at + 99, seconds=7.0) for entry in record(epochs=6).epochs[3:])
+    mirror.sync(replace(record(epochs=6), epochs=record(epochs=3).epochs + later))
+    assert curve(folder, TRIAL, "val_accuracy")[:5] == once
+    assert [step for step, _, _ in curve(folder, TRIAL, "val_accuracy")] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        record(params=99_872),
+        replace(record(), epochs=(epoch(1), epoch(2, val_loss=9.0), epoch(3))),
+        record(epochs=2, status="pruned", reason="at the rung of epoch 2"),
+    ],
+    ids=["other parameters", "another value of an epoch", "epochs after the rung dropped"],
+)
+def test_a_record_that_denies_the_run_replaces_it(folder: ResultsFolder, changed: TrialRecord) -> None:
+    mirror_of(folder).sync(running(epochs=3))
+    mirror_of(folder).sync(changed)
+    assert parameters_of(folder, TRIAL)["params"] == str(changed.params)
+    assert [value for _, value, _ in curve(folder, TRIAL, "val_loss")] == [entry.val_loss for entry in changed.epochs]
+    assert len(live_runs(folder)) == 1 + 2 + 1
+
+
+def test_a_failed_trial_that_is_tried_again_runs_and_loses_its_reason(folder: ResultsFolder) -> None:
+    mirror = mirror_of(folder)
+    failed = record(epochs=2, status="failed", reason="its worker was lost")
+    seal(folder, failed)
+    write_record(running(epochs=2), folder.live_record("key0"))
+    os.utime(folder.live_record("key0"), (1_000_000_000, 1_000_000_000))
+    mirror.sync_folder()
+    assert (state_of(folder, TRIAL)[0], tags_of(folder, TRIAL)["reason"]) == ("FAILED", "its worker was lost")
+    write_record(running(epochs=3), folder.live_record("key0"))
+    os.utime(folder.record("key0"), (1_000_000_000, 1_000_000_000))
+    mirror.sync_folder()
+    assert state_of(folder, TRIAL)[0] == "RUNNING"
+    assert "reason" not in tags_of(folder, TRIAL)
+    assert tags_of(folder, TRIAL)["status"] == "running"
+
+
+def test_a_cell_shows_mean_and_population_std_over_its_finished_seeds(folder: ResultsFolder) -> None:
+    # Means of 2, 4, 9: 2, 3, 5; population deviations 0, 1, sqrt(26 / 3).
+    ended = {"key0": 30.0, "key1": 20.0, "key2": 10.0}
+    values = {"key2": 2.0, "key1": 4.0, "key0": 9.0}
+    seal(folder, *(record(key, test_metric=values[key], ended_at=1_800_000_000.0 + ended[key]) for key in values))
+    seal(folder, record("key3", status="failed", test_metric=99.0), record("key4", phase="search", number=1))
+    mirror_of(folder).sync_folder()
+    cell = "bi-GCN Digits 100k"
+    assert curve(folder, cell, "test_accuracy_mean") == [
+        (1, 2.0, 1_800_000_010_000),
+        (2, 3.0, 1_800_000_020_000),
+        (3, 5.0, 1_800_000_030_000),
+    ]
+    assert [value for _, value, _ in curve(folder, cell, "test_accuracy_std")] == pytest.approx([0, 1, (26 / 3) ** 0.5])
+    assert [value for _, value, _ in curve(folder, cell, "confirm_finished")] == [1, 2, 3]
+
+
+def test_a_file_that_is_no_record_is_said_once_and_the_others_are_mirrored(
+    folder: ResultsFolder, caplog: pytest.LogCaptureFixture
+) -> None:
+    seal(folder, record("key1"))
+    folder.record("key0").write_bytes(b"PAR1 cut short")
+    mirror = mirror_of(folder)
+    assert [mirror.sync_folder(), mirror.sync_folder()] == [1, 0]
+    told = [entry.getMessage() for entry in caplog.records if entry.name.startswith("study")]
+    assert len(told) == 1
+    assert str(folder.record("key0")) in told[0]
+
+
+def test_what_people_added_in_mlflow_stays(folder: ResultsFolder) -> None:
+    from mlflow import MlflowClient
+
+    mirror_of(folder).sync(running())
+    MlflowClient(default_tracking_uri(folder.root)).set_tag(live_runs(folder)[TRIAL], "remark", "looks odd")
+    mirror_of(folder).sync(record())
+    assert tags_of(folder, TRIAL)["remark"] == "looks odd"
+
+
+def test_a_deleted_experiment_is_taken_back(folder: ResultsFolder) -> None:
+    from mlflow import MlflowClient
+
+    seal(folder, record())
+    mirror_of(folder).sync_folder()
+    client = MlflowClient(default_tracking_uri(folder.root))
+    experiment = client.get_experiment_by_name("quickstart")
+    assert experiment is not None
+    client.delete_experiment(experiment.experiment_id)
+    mirror_of(folder).sync_folder()
+    assert len(live_runs(folder)) == 1 + 2 + 1
+
+
+def test_a_fresh_database_is_there_whole_or_not_at_all(
+    folder: ResultsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mlflow
+
+    def interrupted(tracking_uri: str) -> None:
+        Path(tracking_uri.removeprefix("sqlite:///")).write_bytes(b"half a database")
+        raise KeyboardInterrupt
+
+    path = tmp_path / "elsewhere" / "mlflow.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(mlflow, "MlflowClient", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            create_database(f"sqlite:///{path}")
+    assert list(path.parent.iterdir()) == []
+    MlflowMirror(f"sqlite:///{path}", folder.root).sync_folder()
+    assert [entry.name for entry in path.parent.iterdir()] == ["mlflow.db"]
+
+
+def a_refusing_uri() -> str:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"http://someone:hunter2@127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_server_that_is_not_there_is_said_once_and_raises_nothing(
+    folder: ResultsFolder, caplog: pytest.LogCaptureFixture
+) -> None:
+    seal(folder, record())
+    thread = MirrorThread(a_refusing_uri(), folder.root)
+    assert [thread.step(), thread.step(), thread.step()] == [False, False, False]
+    told = [entry.getMessage() for entry in caplog.records if entry.name.startswith("study")]
+    assert len(told) == 1
+    assert "quickstart" in told[0]
+    assert "http://someone:***@127.0.0.1" in told[0]
+    assert "hunter2" not in caplog.text
+
+
+def test_a_thread_whose_server_never_came_says_how_to_complete_the_mirror(
+    folder: ResultsFolder, caplog: pytest.LogCaptureFixture
+) -> None:
+    thread = MirrorThread(a_refusing_uri(), folder.root)
+    thread.start()
+    assert thread.stop(timeout_s=30.0) is False
+    assert f"rebuild-mlflow {folder.root}" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
+def test_a_file_that_is_no_database_raises_nothing(folder: ResultsFolder, caplog: pytest.LogCaptureFixture) -> None:
+    (folder.root / "mlflow.db").write_bytes(b"this is not a database" * 100)
+    assert MirrorThread(None, folder.root).step() is False
+    assert "file is not a database" in caplog.text
+
+
+def test_a_database_that_cannot_be_made_is_made_when_it_can_be(
+    folder: ResultsFolder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "study")
+    seal(folder, record())
+    (tmp_path / "blocked").write_text("a file where a folder should be")
+    thread = MirrorThread(f"sqlite:///{tmp_path / 'blocked' / 'mlflow.db'}", folder.root)
+    assert thread.step() is False
+    (tmp_path / "blocked").unlink()
+    assert thread.step() is True
+    assert [entry.levelname for entry in caplog.records if entry.name.startswith("study")] == ["WARNING", "INFO"]
+    shutil.copyfile(tmp_path / "blocked" / "mlflow.db", folder.root / "mlflow.db")
+    assert state_of(folder, TRIAL)[0] == "FINISHED"
+
+
+def test_the_thread_makes_the_database_mirrors_and_finishes(folder: ResultsFolder) -> None:
+    (folder.root / "mlflow.db").unlink()
+    with MirrorThread(None, folder.root, interval_s=3600):
+        assert (folder.root / "mlflow.db").exists()
+        seal(folder, record())
+    assert state_of(folder, TRIAL)[0] == "FINISHED"
+    assert state_of(folder, "study quickstart")[0] == "FINISHED"
+
+
+def test_a_study_that_was_left_early_is_shown_as_killed(folder: ResultsFolder) -> None:
+    with MirrorThread(None, folder.root, done=lambda: False, interval_s=3600):
+        pass
+    assert state_of(folder, "study quickstart")[0] == "KILLED"
+    with pytest.raises(KeyboardInterrupt), MirrorThread(None, folder.root, interval_s=3600):
+        raise KeyboardInterrupt
+    assert state_of(folder, "study quickstart")[0] == "KILLED"
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("sqlite:////home/me@work/mlflow.db", "sqlite:////home/me@work/mlflow.db"),
+        ("http://localhost:5000", "http://localhost:5000"),
+        ("https://me:secret@host:443/path", "https://me:***@host:443/path"),
+        ("https://token@host", "https://***@host"),
+        ("postgresql+psycopg2://me:a/b@c#d@host/db", "postgresql+psycopg2://me:***@host/db"),
+        (
+            "postgresql://host/db?user=me&password=secret&sslmode=require",
+            "postgresql://host/db?user=me&password=***&sslmode=require",
+        ),
+        ("mysql://:secret@host/db", "mysql://:***@host/db"),
+        ("https://host/?access_TOKEN=secret", "https://host/?access_TOKEN=***"),
+    ],
+)
+def test_an_address_is_printed_without_its_secrets(uri: str, shown: str) -> None:
+    assert masked(uri) == shown
+    assert masked_text(f"cannot reach {uri} now", uri) == f"cannot reach {shown} now"
+
+
+@given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="?"), min_size=4))
+def test_no_password_survives(password: str) -> None:
+    assert masked(f"postgresql://me:{password}@host/db") == "postgresql://me:***@host/db"
+
+
+def test_the_pages_open_with_one_command(tmp_path: Path) -> None:
+    command = ui_command(f"sqlite:///{tmp_path}/my results/mlflow.db", port=5001)
+    assert f"--backend-store-uri 'sqlite:///{tmp_path}/my results/mlflow.db'" in command
+    assert "--host 127.0.0.1 --port 5001" in command
+    assert ui_command("https://me:secret@host") == "https://me:***@host"
+
+
+def test_what_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "77")
+    monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
+    set_client_settings()
+    assert os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "77"
+    assert os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] == "1"
+
+
+def test_cells_that_would_share_a_name_are_told_apart(folder: ResultsFolder) -> None:
+    write_plan(
+        folder,
+        planned_cell("a"),
+        planned_cell("b", placement="dense"),
+        planned_cell("c", placement=[2, 4], layers=16),
+        planned_cell("d", gate="uniform"),
+        planned_cell("e", budget=None, hidden_dim=146, dataset_title="ZINC", backbone="gated_gcn"),
+        planned_cell("f", budget=12_345, placement=None),
+        planned_cell("g", backbone="gat", seeds=[1]),
+        planned_cell("h", backbone="gat", seeds=[2]),
+        planned_cell("i", **VANILLA),
+    )
+    assert cell_names(read_plan(folder.plan_file).cells) == {
+        "a": "bi-GCN Digits 100k boosting L=4",
+        "b": "bi-GCN Digits 100k dense L=4",
+        "c": "bi-GCN Digits 100k 2,4 L=16",
+        "d": "uniform-GCN Digits 100k",
+        "e": "bi-GatedGCN ZINC width 146",
+        "f": "bi-GCN Digits 12345",
+        "g": "bi-GAT Digits 100k",
+        "h": "bi-GAT Digits 100k (h)",
+        "i": "GCN Digits 100k",
+    }
+
+
+def test_a_trial_is_named_by_its_fold_and_without_a_plan_by_itself() -> None:
+    assert trial_name(record(fold=3), "bi-GCN ENZYMES 100k") == "bi-GCN ENZYMES 100k seed 41 fold 3"
+    assert trial_name(record(), None) == "bi-GCN Digits 100k seed 41"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "not a readable plan"),
+        ("{", "not a readable plan"),
+        ('{"format": 2}', "found plan format 2, expected 1"),
+        ('{"format": 1, "study": "s", "caption": null, "cells": [{}]}', "'id'"),
+    ],
+)
+def test_a_plan_that_cannot_be_read_is_named(folder: ResultsFolder, content: str | None, words: str) -> None:
+    folder.plan_file.unlink()
+    if content is not None:
+        folder.plan_file.write_text(content)
+    with pytest.raises(MirrorError, match=words) as caught:
+        mirror_of(folder)
+    assert str(folder.plan_file) in str(caught.value)
+
+
+def test_the_state_of_a_run_without_the_tag_is_that_of_an_empty_run() -> None:
+    empty = MirrorState.of({})
+    assert empty.epochs == 0
+    assert not empty.denied_by(record())
+    assert MirrorState.of({"mirror_state": str(empty.after(record()))}) == empty.after(record())
