@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from reports.summarise import CellSummary
 
 BACKBONE_NAMES = {"gcn": "GCN", "graphsage": "GraphSAGE", "gat": "GAT", "gated_gcn": "GatedGCN"}
-DISTINGUISHING = ("num_clusters", "sigma_m", "unsupervised_weight", "hidden_dim")
-"""What is appended to equal names, in this order, where its values differ."""
+DISTINGUISHING = ("num_clusters", "sigma_m", "unsupervised_weight", "budget", "hidden_dim")
+"""What is appended to names, in this order, where it was searched and to equal names where its values differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,18 +37,29 @@ def is_vanilla_cell(summary: CellSummary) -> bool:
 
 def detail(summary: CellSummary, key: str) -> Detail:
     """The cell's value of ``key``; ``searched`` while the search has not chosen it."""
-    value = getattr(summary.chosen, key)
-    text = "searched" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-    return Detail(key=key, value=text)
+    # A width tells cells apart where the plan fixes it; one solved from the budget only follows from the rest.
+    value = getattr(summary.cell if key == "hidden_dim" else summary.chosen, key)
+    if value is None:
+        return Detail(key=key, value="searched")
+    if not isinstance(value, float):
+        return Detail(key=key, value=str(value))
+    # A sampled number has more digits than a name bears; the tidy table holds them all.
+    is_sampled = getattr(summary.cell, key) is None
+    return Detail(key=key, value=f"{value:.3g}" if is_sampled else f"{value:g}")
 
 
 def label_cells(summaries: Sequence[CellSummary]) -> tuple[Label, ...]:
     """The names of cells that stand together between two rules of a table, told apart where they would be equal.
 
+    A name carries the value of what was searched within its cell and has no column of its own.
     Cells whose number of layers differs need no more than that: it has its own column.
     """
-    labels = [_plain_label(summary) for summary in summaries]
-    names = [(label, summary.chosen.layers) for label, summary in zip(labels, summaries, strict=True)]
+    plain = [_plain_label(summary) for summary in summaries]
+    labels = [
+        replace(label, details=tuple(detail(summary, key) for key in _searched(summary)))
+        for label, summary in zip(plain, summaries, strict=True)
+    ]
+    names = [(label, summary.chosen.layers) for label, summary in zip(plain, summaries, strict=True)]
     for name in sorted(set(names), key=names.index):
         places = [place for place, other in enumerate(names) if other == name]
         if len(places) > 1:
@@ -70,8 +81,17 @@ def _plain_label(summary: CellSummary) -> Label:
     return Label(prefix=where or "bi", name=name)
 
 
+def _searched(summary: CellSummary) -> tuple[str, ...]:
+    return tuple(key for key in DISTINGUISHING if key in summary.searched)
+
+
 def _distinguish(summaries: Sequence[CellSummary]) -> list[tuple[Detail, ...]]:
-    keys = [key for key in DISTINGUISHING if len({detail(summary, key) for summary in summaries}) > 1]
+    keys = [
+        key
+        for key in DISTINGUISHING
+        if any(key in _searched(summary) for summary in summaries)
+        or len({detail(summary, key) for summary in summaries}) > 1
+    ]
     details = [tuple(detail(summary, key) for key in keys) for summary in summaries]
     count = Counter(details)
     return [

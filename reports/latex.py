@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.cells import COLUMNS, columns, headings, text
 from reports.labels import Detail, Label
 from reports.latex_text import escape
-from reports.layout import ResultTable, Row
+from reports.layout import Block, ResultTable, Row
 from reports.marks import Mark
 from reports.prose import Marked, Part
 
 _SIDE_SPEC = "lrrccr"
+_ROWS_OF_A_PAGE = 30
 _SYMBOLS = {"num_clusters": "K", "sigma_m": r"\sigma_m", "layers": "L"}
 
 
@@ -63,6 +65,7 @@ def _render(template: str, table: ResultTable) -> str:
     rows = [row for block in table.blocks for section in block.sections for row in section]
     sides = (any(row.vanilla for row in rows), any(row.gated for row in rows))
     count = sum(sides)
+    blocks = [_block(block, sides) for block in table.blocks]
     return (
         _environment()
         .get_template(template)
@@ -71,17 +74,41 @@ def _render(template: str, table: ResultTable) -> str:
             label=f"tab:{_slug(table.study)}",
             width=COLUMNS * count,
             column_spec=r"@{\hspace{2em}}".join([_SIDE_SPEC] * count),
-            blocks=[
-                {
-                    "title": escape(block.title),
-                    "head": headings(block) * count,
-                    "sections": [[_row(row, sides) for row in section] for section in block.sections],
-                }
-                for block in table.blocks
-            ],
+            blocks=blocks,
+            pages=_pages(blocks),
             notes=[(escape(note.heading), [text(item, _MARKUP) for item in note.items]) for note in table.notes],
         )
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LatexBlock:
+    title: str
+    head: tuple[str, ...]
+    sections: list[list[tuple[str, ...]]]
+
+    @property
+    def num_rows(self) -> int:
+        return sum(map(len, self.sections))
+
+
+def _block(block: Block, sides: tuple[bool, bool]) -> _LatexBlock:
+    return _LatexBlock(
+        title=escape(block.title),
+        head=headings(block) * sum(sides),
+        sections=[[_row(row, sides) for row in section] for section in block.sections],
+    )
+
+
+def _pages(blocks: list[_LatexBlock]) -> list[list[_LatexBlock]]:
+    """The blocks in order, as many together as can be read on one page of the document."""
+    pages: list[list[_LatexBlock]] = []
+    for block in blocks:
+        if pages and sum(other.num_rows for other in (*pages[-1], block)) <= _ROWS_OF_A_PAGE:
+            pages[-1].append(block)
+        else:
+            pages.append([block])
+    return pages
 
 
 def _row(row: Row, sides: tuple[bool, bool]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from reports.labels import Detail, Label, detail
+from reports.labels import Detail, Label
 from reports.marks import BEST_RULE, BETTER_RULE, FAIRNESS_RULE, Mark
 from reports.plan import PlanCell
 from reports.summarise import CellSummary, Gap
@@ -54,9 +54,7 @@ def caption(own: str | None, summaries: Sequence[CellSummary]) -> Text:
 
 def notes(labelled: Sequence[tuple[CellSummary, Label]], outside_plan: int) -> tuple[Note, ...]:
     """What a reader must know beside the numbers; ``outside_plan`` counts confirm trials that no cell owns."""
-    found = [
-        Note(heading="Epochs: mean 0-based index of the last epoch, as in the paper (completed epochs - 1)."),
-        Note(heading="Chosen by the search:", items=tuple(_chosen(*pair) for pair in labelled if pair[0].searched)),
+    lists = [
         Note(heading="Incomplete:", items=tuple(_missing(*pair) for pair in labelled if not pair[0].complete)),
         Note(
             heading="On record, but of another configuration, seed or fold than the plan now asks for (left out):",
@@ -64,8 +62,18 @@ def notes(labelled: Sequence[tuple[CellSummary, Label]], outside_plan: int) -> t
         ),
     ]
     if outside_plan:
-        found.append(Note(heading="Left out:", items=((f"{_count(outside_plan)} of cells that are not in the plan",),)))
-    return tuple(note for place, note in enumerate(found) if note.items or place == 0)
+        lists.append(Note(heading="Left out:", items=((f"{_count(outside_plan)} of cells that are not in the plan",),)))
+    return (
+        *_values_in_names(labelled),
+        Note(heading="Epochs: mean 0-based index of the last epoch, as in the paper (completed epochs - 1)."),
+        *(note for note in lists if note.items),
+    )
+
+
+def _values_in_names(labelled: Sequence[tuple[CellSummary, Label]]) -> tuple[Note, ...]:
+    if not any(summary.searched for summary, _ in labelled):
+        return ()
+    return (Note(heading="Where a setting was searched, the value in the model's name was chosen on the validation split."),)
 
 
 def _sentence(words: str) -> str:
@@ -108,13 +116,6 @@ def _model(summary: CellSummary, label: Label) -> Text:
 
 def _place(summary: CellSummary) -> Iterable[tuple[str, int | None]]:
     return (("L", summary.chosen.layers), ("budget", summary.chosen.budget))
-
-
-def _chosen(summary: CellSummary, label: Label) -> Text:
-    parts: list[Part] = [*_model(summary, label), ": "]
-    for place, key in enumerate(summary.searched):
-        parts += [", " if place else "", detail(summary, key)]
-    return tuple(parts)
 
 
 def _missing(summary: CellSummary, label: Label) -> Text:

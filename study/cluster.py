@@ -45,7 +45,8 @@ def start_ray(address: str | None, resources: ResourcesSpec) -> int:
         ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError) as error:
         raise ClusterError(f"--address {address}: no Ray cluster there ({error})") from error
-    slots = sum(_slots_of(node["Resources"], resources) for node in ray.nodes() if node["Alive"])
+    nodes: list[dict[str, Any]] = ray.nodes()
+    slots = sum(_slots_of(node["Resources"], resources) for node in nodes if node["Alive"])
     if slots < 1:
         raise ClusterError(
             f"resources: a trial asks for {resources.cpus_per_trial} CPUs and {resources.gpus_per_trial} GPUs, and no "

@@ -25,6 +25,9 @@ RUN_STATUS = {
 """MLflow's status for each of ours. A pruned trial is KILLED, so that MLflow's list shows at a glance which
 trials the scheduler stopped; the tag ``status`` keeps our own word."""
 
+SOURCE_TAGS = {"mlflow.source.name": "run_study.py", "mlflow.source.type": "LOCAL"}
+"""What MLflow's list shows as a run's source."""
+
 LONGEST_TEXT = 500
 """Characters of a tag or parameter: the cause of a failure can be longer than MLflow takes; the record has it all."""
 
@@ -65,8 +68,8 @@ def trial_parameters(record: TrialRecord) -> dict[str, str]:
 
 def trial_tags(record: TrialRecord) -> dict[str, str]:
     """What a researcher filters by; the tag ``trial_key`` is how the run is found again."""
-    tags = {"level": "trial", "trial_key": record.key, **_present(_TRIAL_TAGS, vars(record))}
-    return {**tags, **_commit_tag(record)}
+    tags = {"level": "trial", "trial_key": record.key, **_present(_TRIAL_TAGS, vars(record)), **SOURCE_TAGS}
+    return tags if record.git_commit is None else {**tags, "mlflow.source.git.commit": record.git_commit}
 
 
 def cell_parameters(cell: PlannedCell) -> dict[str, str]:
@@ -76,7 +79,12 @@ def cell_parameters(cell: PlannedCell) -> dict[str, str]:
 
 def cell_tags(cell: PlannedCell, study: str) -> dict[str, str]:
     """The tags of a cell's run."""
-    return {"level": "cell", "study": study, "cell": cell.id, **_present(_CELL_TAGS, vars(cell))}
+    return {"level": "cell", "study": study, "cell": cell.id, **_present(_CELL_TAGS, vars(cell)), **SOURCE_TAGS}
+
+
+def study_tags(study: str, caption: str) -> dict[str, str]:
+    """The tags of the study's run; MLflow shows the caption as its description."""
+    return {"level": "study", "study": study, **SOURCE_TAGS, **({"mlflow.note.content": caption} if caption else {})}
 
 
 def epoch_metrics(record: TrialRecord, after: int) -> list[MetricRow]:
@@ -98,16 +106,16 @@ def epoch_metrics(record: TrialRecord, after: int) -> list[MetricRow]:
 def final_metrics(record: TrialRecord) -> list[MetricRow]:
     """The values of a sealed trial's last model in evaluation mode, at the last epoch's step.
 
-    Train and validation as ``final_train_accuracy`` ..., beside the curves ``train_accuracy`` ...; test, which
-    has no curve, as ``test_accuracy``. Empty while the trial runs.
+    Train and validation as ``train_accuracy_final`` ..., which MLflow sorts beside the curve ``train_accuracy`` (of
+    the model while it changed); test, which has no curve, as ``test_accuracy``. Empty while the trial runs.
     """
     rows: list[MetricRow] = []
     if record.status == "running":
         return rows
     ended_at = end_of(record)
-    for split, prefix in (("train", "final_train"), ("val", "final_val"), ("test", "test")):
+    for split, ending in (("train", "_final"), ("val", "_final"), ("test", "")):
         for kind, name in (("metric", record.metric), ("loss", "loss")):
-            _append(rows, f"{prefix}_{name}", getattr(record, f"{split}_{kind}"), ended_at, record.num_epochs)
+            _append(rows, f"{split}_{name}{ending}", getattr(record, f"{split}_{kind}"), ended_at, record.num_epochs)
     _append(rows, "epochs", record.num_epochs, ended_at, record.num_epochs)
     _append(rows, "seconds", record.seconds, ended_at, record.num_epochs)
     return rows
@@ -187,8 +195,3 @@ def _metric_name(column: str, metric: str) -> str:
 def _present(names: Iterable[str], values: Mapping[str, Any]) -> dict[str, str]:
     texts = {name: value_text(values[name]) for name in names}
     return {name: text[:LONGEST_TEXT] for name, text in texts.items() if text}
-
-
-def _commit_tag(record: TrialRecord) -> dict[str, str]:
-    # MLflow's own pages show a run's commit from this tag.
-    return {} if record.git_commit is None else {"mlflow.source.git.commit": record.git_commit}

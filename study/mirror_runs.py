@@ -132,7 +132,8 @@ class MirroredRuns:
     def _open_experiment(self, study: str, artifacts: str | None, description: str) -> str:
         experiment = self._client.get_experiment_by_name(study)
         if experiment is None:
-            tags = {"mlflow.note.content": description} if description else {}
+            # Of this kind, its pages open on training runs and their curves, not on those for language models.
+            tags = {"mlflow.experimentKind": "custom_model_development", "mlflow.note.content": description}
             return str(self._client.create_experiment(study, artifact_location=artifacts, tags=tags))
         if experiment.lifecycle_stage == "deleted":
             self._client.restore_experiment(experiment.experiment_id)

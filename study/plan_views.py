@@ -24,12 +24,10 @@ def plan_json(plan: StudyPlan) -> list[dict[str, Any]]:
             "hidden_dim": cell.hidden_dim.plain,
             "params": cell.params.plain,
             "searched": {parameter.key: _domain(parameter.domain) for parameter in cell.space.parameters},
-            "trials": cell.trials,
-            "max_epochs": cell.max_epochs,
+            **_amounts(cell),
             "rungs": list(cell.rungs),
             "search_seed": cell.search_seed,
             "search_fold": cell.search_fold,
-            "confirm_trials": len(cell.confirm_runs),
         }
         for cell in plan.cells
     ]
@@ -41,8 +39,12 @@ def plan_document(plan: StudyPlan) -> dict[str, Any]:
         "format": PLAN_FORMAT,
         "study": plan.name,
         "caption": plan.caption,
-        "cells": [_settings(cell) for cell in plan.cells],
+        "cells": [{**_settings(cell), **_amounts(cell)} for cell in plan.cells],
     }
+
+
+def _amounts(cell: Cell) -> dict[str, int]:
+    return {"trials": cell.trials, "confirm_trials": len(cell.confirm_runs), "max_epochs": cell.max_epochs}
 
 
 def _settings(cell: Cell) -> dict[str, Any]:
@@ -56,7 +58,7 @@ def _settings(cell: Cell) -> dict[str, Any]:
         "backbone": cell.backbone,
         "layers": cell.setting("layers"),
         "budget": cell.setting("budget"),
-        "hidden_dim": cell.hidden_dim.single,
+        "hidden_dim": cell.setting("hidden_dim"),
         "placement": cell.placement,
         "gate": cell.setting("gate"),
         "num_clusters": cell.setting("num_clusters"),
@@ -101,7 +103,8 @@ def _below(plan: StudyPlan) -> list[Text]:
     cells_of: dict[str, int] = {}
     for cell in plan.cells:
         lines = [f"search {parameter.key} in {_domain_text(parameter.domain)}" for parameter in cell.space.parameters]
-        rungs = " ".join(map(str, cell.rungs))
+        # At the rung of the last epoch there is nothing left to prune.
+        rungs = " ".join(str(rung) for rung in cell.rungs if rung < cell.max_epochs)
         lines.append(f"train up to {cell.max_epochs} epochs" + (f"; prune after {rungs}" if rungs else ""))
         for line in lines:
             cells_of[line] = cells_of.get(line, 0) + 1

@@ -172,7 +172,7 @@ def write_record(record: TrialRecord, path: Path) -> None:
     table = pa.Table.from_pylist([row], schema=SCHEMA)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        pq.write_table(table, temporary)
+        pq.write_table(table, temporary, write_page_checksum=True)
 
 
 def read_table(path: Path) -> pa.Table:
@@ -182,7 +182,7 @@ def read_table(path: Path) -> pa.Table:
         RecordError: not a Parquet file, cut short, not of this project or of another schema version.
     """
     try:
-        table = pq.read_table(path, partitioning=None)
+        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
     except (pa.ArrowInvalid, OSError) as error:
         raise RecordError(f"{path}: not a readable Parquet file ({error})") from error
     version = (table.schema.metadata or {}).get(b"bimp_record_schema", b"none").decode()
@@ -223,6 +223,8 @@ class replacing:  # noqa: N801 - used as a verb: ``with replacing(path) as tempo
         handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.", suffix=".tmp")
         os.close(handle)
         self._temporary = Path(name)
+        # mkstemp's file is its owner's alone; results are read by colleagues and other nodes.
+        self._temporary.chmod(0o666 & ~_umask())
         return self._temporary
 
     def __exit__(self, kind: object, value: object, trace: object) -> None:
@@ -230,3 +232,9 @@ class replacing:  # noqa: N801 - used as a verb: ``with replacing(path) as tempo
             self._temporary.replace(self._path)
         else:
             self._temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -134,11 +134,13 @@ class CellRungs:
         """Record the metric of a trial after ``epoch``; False if it is to be pruned here."""
         if self._rungs is None:
             return True
-        trial = SimpleNamespace(trial_id=key)
+        # Of Tune's trial the scheduler looks at the id alone, of its controller at nothing.
+        trial: Any = SimpleNamespace(trial_id=key)
+        controller: Any = None
         if key not in self._known:
-            self._rungs.on_trial_add(None, trial)
+            self._rungs.on_trial_add(controller, trial)
             self._known.add(key)
-        decision = self._rungs.on_trial_result(None, trial, {"epoch": epoch, "val_metric": metric})
+        decision = self._rungs.on_trial_result(controller, trial, {"epoch": epoch, "val_metric": metric})
         return bool(decision != TrialScheduler.STOP)
 
 

@@ -34,7 +34,7 @@ def study_status(results: Path) -> tuple[StudyView, list[str]]:
             metric=cell["metric"],
             direction=cell["direction"],
             trials=cell["trials"],
-            confirm_trials=len(cell["seeds"]) * len(cell["folds"] or [None]),
+            confirm_trials=cell["confirm_trials"],
             max_epochs=cell["max_epochs"],
         )
         for cell in document["cells"]

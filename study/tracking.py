@@ -20,6 +20,7 @@ from study.mirror_content import (
     epoch_metrics,
     final_metrics,
     milliseconds,
+    study_tags,
     summary_metrics,
     trial_parameters,
     trial_tags,
@@ -181,9 +182,7 @@ class MlflowMirror:
         return runs.create("trial", name, milliseconds(record.started_at), tags)
 
     def _open_parents(self, runs: MirroredRuns) -> None:
-        tags = {"level": "study", "study": self.study}
-        if self._plan.caption:
-            tags["mlflow.note.content"] = self._plan.caption
+        tags = study_tags(self.study, self._plan.caption)
         study = runs.find("study", self.study)
         if study is None:
             study = runs.create("study", f"study {self.study}", milliseconds(self._first_start()), tags)

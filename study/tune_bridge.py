@@ -90,7 +90,8 @@ class CoordinatedSearcher(Searcher):
         self._slots = slots
         self._key_of: dict[str, str] = {}
 
-    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
+    # Tune takes the word FINISHED too, which the signature of its base class does not say.
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override]
         """The next trial, None while all slots are taken or all that is left must wait, or the end for good."""
         if len(self._coordinator.live) >= self._slots:
             return None
@@ -115,7 +116,7 @@ class CoordinatedScheduler(FIFOScheduler):
     """Lets Tune run trials as they come, and stops one where its cell's halving says so."""
 
     def __init__(self, coordinator: StudyCoordinator) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._coordinator = coordinator
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from bimp.data.cluster import Cluster
 from bimp.data.digits import Digits
 from bimp.data.enzymes import Enzymes
 from bimp.data.errors import DataError
+from bimp.data.manifest import Manifest, read_manifest, write_manifest
 from bimp.data.packed import GraphSplit, LabelLevel, PackedGraphs
 from bimp.data.raw import checksums
 from bimp.data.source import SPLIT_NAMES, Parameters, Source, SourceGraphs, SplitName, Splits
@@ -149,7 +150,7 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
     folder = root / name
     if not folder.is_dir():
         raise DataError(f"{folder}: found no folder, expected a prepared dataset; run `run_study.py prepare {name}`")
-    manifest = storage.read_manifest(folder)
+    manifest = read_manifest(folder)
     if fingerprint is not None and manifest.fingerprint != fingerprint:
         raise DataError(
             f"{folder}: found data of fingerprint {manifest.fingerprint}, expected {fingerprint}; prepare it as it was "
@@ -195,7 +196,7 @@ def _source(name: str) -> Source:
 
 
 def _require_same(folder: Path, parameters: Parameters, raw_sha256: Mapping[str, str] | None) -> None:
-    manifest = storage.read_manifest(folder)
+    manifest = read_manifest(folder)
     mend = f"run `run_study.py prepare {folder.name} --force` with the same options to make it anew"
     for key, value in parameters.items():
         if manifest.parameters.get(key) != value:
@@ -242,7 +243,7 @@ def _write(folder: Path, name: str, parameters: Parameters, built: SourceGraphs)
     for split in SPLIT_NAMES:
         for fold, indices in enumerate(built.splits[split]):
             tensors[_split_tensor(split, fold)] = indices
-    manifest = storage.Manifest(
+    manifest = Manifest(
         dataset=name,
         origin=built.origin,
         parameters=parameters,
@@ -251,7 +252,8 @@ def _write(folder: Path, name: str, parameters: Parameters, built: SourceGraphs)
         folds=folds if folds > 1 else None,
         tensors={key: storage.write_tensor(folder, key, tensor) for key, tensor in tensors.items()},
     )
-    storage.write_manifest(folder, manifest)
+    write_manifest(folder, manifest)
+    storage.sync_folder(folder)
 
 
 def _split_tensor(split: SplitName, fold: int) -> str:

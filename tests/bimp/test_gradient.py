@@ -35,7 +35,8 @@ def sigmoid(value: float) -> float:
 def test_four_nodes_worked_out_by_hand() -> None:
     # Rows of logarithms, so that softmax gives round assignments:
     #   s_a = (1/2, 1/2)   s_b = (3/4, 1/4)   s_c = (1/4, 3/4)   s_d = (3/4, 1/4)
-    h = torch.tensor([[0, 0], [LOG_3, 0], [0, LOG_3], [LOG_3, 0]], dtype=torch.float64)
+    # (the ReLU takes a's row to 0).
+    h = torch.tensor([[-1, -2], [LOG_3, 0], [0, LOG_3], [LOG_3, 0]], dtype=torch.float64)
     # A difference of assignments is (t, -t), which W_m maps to t (3, 4): D = 5 |t|.
     #   D(a, b) = D(a, c) = 5/4    D(b, c) = 5/2    D(b, d) = 0
     # With 2 sigma_m^2 = 5/2: beta(a, b) = beta(a, c) = exp(-1/2), beta(b, c) = exp(-1), beta(b, d) = 1.

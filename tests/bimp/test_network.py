@@ -175,6 +175,11 @@ def test_heads_have_three_layers_or_one() -> None:
     assert widths("linear", "graph_regression") == [(8, 1)]
 
 
+def test_last_layer_of_gat_has_a_single_head() -> None:
+    network = Network(model_of("gat", "none", layers=3), ZINC)
+    assert [layer.attention_source.shape for layer in network.layers] == [(2, 4), (2, 4), (1, 8)]
+
+
 def test_inputs_as_the_task_describes_them() -> None:
     zinc, enzymes = Network(model_of("gated_gcn"), ZINC), Network(model_of("gated_gcn"), TASKS["enzymes"])
     assert isinstance(zinc.node_embedding, nn.Embedding)

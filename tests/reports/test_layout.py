@@ -108,7 +108,7 @@ def test_a_fixed_and_a_searched_value_that_agree_are_told_apart_by_the_id(tmp_pa
     searched = gated("digits", "gcn", id="searched", seeds=[1], num_clusters=None)
     trials = [*runs(fixed, [0.5]), *runs(searched, [0.6], num_clusters=8)]
     table = build_table(load_results(write_study(tmp_path / "agree", [fixed, searched], trials)))
-    assert shape(table)[0][0] == [("", "bi-GCN (cell fixed)"), ("", "bi-GCN (cell searched)")]
+    assert shape(table)[0][0] == [("", "bi-GCN (K=8, cell fixed)"), ("", "bi-GCN (K=8, cell searched)")]
     table = build_table(load_results(write_study(tmp_path / "open", [fixed, searched], trials[:1])))
     assert shape(table)[0][0] == [("", "bi-GCN (K=8)"), ("", "bi-GCN (K searched)")]
 
@@ -213,3 +213,10 @@ def test_a_gate_that_the_search_turned_down_is_not_marked(tmp_path: Path) -> Non
     table = build_table(load_results(write_study(tmp_path, [plain_cell, searched], trials)))
     assert shape(table) == [[[("GCN", "GCN")]]]
     assert marks(table) == [PLAIN, PLAIN]
+
+
+def test_a_width_solved_from_the_budget_is_not_part_of_a_name(tmp_path: Path) -> None:
+    cells = [gated("digits", "gcn", id=f"k{count}", seeds=[1], num_clusters=count) for count in (8, 16)]
+    trials = [trial(cell, 1, 0.5, hidden_dim=width) for cell, width in zip(cells, (70, 69), strict=True)]
+    table = build_table(load_results(write_study(tmp_path, cells, trials)))
+    assert shape(table) == [[[("", "bi-GCN (K=8)"), ("", "bi-GCN (K=16)")]]]

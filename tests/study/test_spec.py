@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from study.plan import plan
+from study.source import KeyPath, read_yaml
 from study.spec import SpecError, load_study, read_study
 
 BASE = """\
@@ -481,3 +487,52 @@ def test_explicit_layers_are_ascending_wherever_they_stand() -> None:
     assert fixed.fixed["placement"] == (1, 3)
     sampled = read_study(without.replace("space:", "space:\n  placement: {choice: [[2, 1], dense]}"))
     assert sampled.space["placement"].choices == ((1, 2), "dense")
+
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "search_spaces.md").read_text(encoding="utf-8")
+
+
+def test_documented_errors_are_the_real_ones() -> None:
+    documented = re.findall(r"^\|[^|]+\| `(f\.yaml:[^`]+)` \|$", DOCUMENT, flags=re.MULTILINE)
+    with pytest.raises(SpecError) as budget:
+        plan(read_study(edited("budget: 100000", "budget: [100000, 50]"), "f.yaml"))
+    real = {line for _, _, line in BROKEN.values()} | {str(budget.value)}
+    assert len(documented) == 17
+    assert [line for line in documented if line not in real] == []
+
+
+def test_documented_examples_are_studies() -> None:
+    example, conditions = re.findall(r"```yaml\n(.*?)```", DOCUMENT, flags=re.DOTALL)
+    assert [cell.trials for cell in plan(read_study(example)).cells] == [0, 20, 0, 20]
+    around = (
+        "name: n\narms: {dataset: digits, backbone: [gcn, gat, graphsage], hidden_dim: 16}\n"
+        "fixed: {num_clusters: 4}\nsearch: {trials: 2}\n"
+    )
+    cells = plan(read_study(around + conditions)).cells
+    patient = [cell.backbone for cell in cells if any(entry.key == "lr_patience" for entry in cell.space.parameters)]
+    assert patient == ["gcn", "gat"]
+
+
+def _replaced(value: Any, path: KeyPath, junk: Any) -> Any:
+    if not path:
+        return junk
+    if isinstance(value, list):
+        return [_replaced(entry, path[1:], junk) if index == path[0] else entry for index, entry in enumerate(value)]
+    return {key: _replaced(entry, path[1:], junk) if key == path[0] else entry for key, entry in value.items()}
+
+
+PLAIN, SOURCE = read_yaml(BASE, "f.yaml")
+JUNK = st.sampled_from(
+    [None, True, -1, 0, 1, 2.5, 1e300, "", "none", "all", "a\nb", [], [1], [[2, 4]], [None], {}, {"a": 1}]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(path=st.sampled_from(list(SOURCE.lines)), junk=JUNK)
+def test_whatever_stands_in_a_file_it_is_a_study_or_one_line(path: KeyPath, junk: Any) -> None:
+    text = json.dumps(_replaced(PLAIN, path, junk))
+    try:
+        plan(read_study(text, "f.yaml"))
+    except SpecError as error:
+        assert str(error).startswith("f.yaml:1: ")  # noqa: PT017 - a study that can be planned is as good
+        assert "\n" not in str(error)  # noqa: PT017

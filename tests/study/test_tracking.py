@@ -278,7 +278,8 @@ def test_tags_are_what_a_researcher_filters_by(folder: ResultsFolder) -> None:
         "level": "trial", "trial_key": "key0", "study": "quickstart", "cell": "gcn_boosting", "phase": "confirm",
         "status": "finished", "reason": "max_epochs", "chosen_from": "key9", "dataset": "digits", "backbone": "gcn",
         "placement": "boosting", "gate": "bilateral", "budget": "100000", "seed": "41", "git_commit": "0123abcd",
-        "git_dirty": "False", "data_fingerprint": "f00d",
+        "git_dirty": "False", "data_fingerprint": "f00d", "mlflow.source.name": "run_study.py",
+        "mlflow.source.git.commit": "0123abcd",
     }  # fmt: skip
     assert expected.items() <= tags.items()
     assert not {"fold", "number"} & set(tags)
@@ -294,8 +295,8 @@ def test_curves_go_by_epoch_under_the_names_of_the_metric(folder: ResultsFolder)
     ]
     assert [value for _, value, _ in curve(folder, TRIAL, "train_loss")] == [2.0, 1.0, 2.0 / 3]
     finals = {
-        "final_train_accuracy": 0.75, "final_val_accuracy": 0.5, "test_accuracy": 0.625, "final_train_loss": 0.25,
-        "final_val_loss": 0.375, "test_loss": 0.5, "epochs": 3.0, "seconds": 4.5,
+        "train_accuracy_final": 0.75, "val_accuracy_final": 0.5, "test_accuracy": 0.625, "train_loss_final": 0.25,
+        "val_loss_final": 0.375, "test_loss": 0.5, "epochs": 3.0, "seconds": 4.5,
     }  # fmt: skip
     for name, value in finals.items():
         assert curve(folder, TRIAL, name) == [(3, value, 1_800_000_007_000)]

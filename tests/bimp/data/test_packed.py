@@ -41,7 +41,8 @@ def graph_lists(draw: st.DrawFn) -> tuple[list[Data], LabelLevel]:
 
 
 def edge_rows(edge_index: torch.Tensor, *columns: torch.Tensor | None) -> list[tuple[float, ...]]:
-    parts = [edge_index.t().double(), *(c.double().reshape(len(c), -1) for c in columns if c is not None)]
+    values = [column.double() for column in columns if column is not None]
+    parts = [edge_index.t().double(), *(value if value.dim() == 2 else value.unsqueeze(1) for value in values)]
     return sorted(map(tuple, torch.cat(parts, dim=1).tolist()))
 
 

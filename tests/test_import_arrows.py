@@ -1,0 +1,64 @@
+"""The direction of imports: bimp <- study <- run_study.py, and study.records <- reports <- aggregate.py."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FORBIDDEN = {
+    "bimp": {"study", "reports", "ray", "mlflow", "optuna", "pandas", "pyarrow"},
+    "reports": {"bimp", "torch", "torch_geometric", "ray", "mlflow"},
+    "study": {"aggregate", "run_study"},
+}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that ``path`` imports, wherever in the file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield str(node.module)
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_a_package_imports_nothing_that_stands_above_it(package: str) -> None:
+    wrong = {
+        (str(path.relative_to(ROOT)), name)
+        for path in (ROOT / package).rglob("*.py")
+        for name in imported(path)
+        if name.split(".")[0] in FORBIDDEN[package]
+    }
+    assert not wrong
+
+
+def test_reports_knows_of_study_only_the_record_schema() -> None:
+    known = {
+        name
+        for path in [*(ROOT / "reports").rglob("*.py"), ROOT / "aggregate.py"]
+        for name in imported(path)
+        if name.split(".")[0] == "study"
+    }
+    assert known == {"study.records"}
+
+
+def test_only_the_driver_of_study_knows_reports() -> None:
+    users = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "study").rglob("*.py")
+        if any(name.split(".")[0] == "reports" for name in imported(path))
+    }
+    assert users == {"study/driver.py"}
+
+
+def test_importing_the_model_loads_no_study_library() -> None:
+    code = "import sys, bimp.engine; print(sorted({'ray', 'mlflow', 'optuna', 'sklearn', 'pandas'} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
