@@ -18,6 +18,7 @@ DataFolder = Annotated[
 ]
 ResultsOption = Annotated[Path | None, typer.Option("--results", help="Results folder.  [default: results/NAME]")]
 
+WIDTH_OF_FILES = 120
 WRONG_INPUT = 2
 INTERRUPTED = 130
 
@@ -32,7 +33,7 @@ def plan(file: StudyFile, as_json: Annotated[bool, typer.Option("--json", help="
     if as_json:
         sys.stdout.write(json.dumps(planning.plan_json(planned), indent=2) + "\n")
     else:
-        Console().print(planning.render_plan(planned))
+        _console().print(planning.render_plan(planned))
 
 
 @app.command()
@@ -47,13 +48,14 @@ def run(
     from study.cluster import prepare_environment
 
     prepare_environment()
-    from study.driver import RunOptions, print_outcome, run_study
+    from study.driver import RunOptions, run_study
+    from study.outcome import print_outcome
     from study.spec import load_study
 
     folder = results or Path("results") / load_study(file).name
-    console = Console()
+    console = _console()
     options = RunOptions(results=folder, data=data, address=address, mlflow=mlflow)
-    print_outcome(run_study(file, options, console), options, console)
+    print_outcome(run_study(file, options, console), folder, mlflow, console)
 
 
 @app.command()
@@ -63,10 +65,24 @@ def status(results: Annotated[Path, typer.Argument(metavar="DIR", help="The resu
     from study.status import study_status
 
     view, troubles = study_status(results)
-    console = Console()
+    console = _console()
     console.print(render_view(view))
     for line in troubles:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command("rebuild-mlflow")
+def rebuild_mlflow(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")],
+    mlflow: Annotated[str | None, typer.Option(help="MLflow tracking URI; else DIR/mlflow.db.")] = None,
+) -> None:
+    """Bring MLflow up to the records in DIR: what it holds already stays, and a second time changes nothing."""
+    from study.tracking import MlflowMirror, default_tracking_uri, masked
+
+    mirror = MlflowMirror(mlflow or default_tracking_uri(results), results)
+    read = mirror.sync_folder()
+    mirror.finish()
+    _console().print(f"{read} records mirrored to {masked(mirror.tracking_uri)}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -83,7 +99,12 @@ def prepare(
     from bimp.data import prepare as prepare_dataset
 
     prepared = prepare_dataset(dataset, data, raw=raw, trust=trust, seed=seed, size=size, force=force)
-    Console().print(prepared.describe(), markup=False, highlight=False, soft_wrap=True)
+    _console().print(prepared.describe(), markup=False, highlight=False, soft_wrap=True)
+
+
+def _console() -> Console:
+    """The terminal at its width; files and pipes get one that cuts nothing."""
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_FILES)
 
 
 def main() -> None:

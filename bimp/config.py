@@ -181,9 +181,7 @@ class TrialConfig:
         gated = bool(self.model.gated_layers)
         if gated != (self.train.unsupervised_weight is not None):
             expected = "a number: the network is gated" if gated else "nothing: no layer is gated"
-            raise ConfigError(
-                "unsupervised_weight", f"found {self.train.unsupervised_weight}, expected {expected}"
-            )
+            raise ConfigError("unsupervised_weight", f"found {self.train.unsupervised_weight}, expected {expected}")
 
     def to_dict(self) -> dict[str, Any]:
         """A plain nested dict that JSON can hold; :meth:`from_dict` reads it back."""

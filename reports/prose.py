@@ -73,7 +73,9 @@ def notes(labelled: Sequence[tuple[CellSummary, Label]], outside_plan: int) -> t
 def _values_in_names(labelled: Sequence[tuple[CellSummary, Label]]) -> tuple[Note, ...]:
     if not any(summary.searched for summary, _ in labelled):
         return ()
-    return (Note(heading="Where a setting was searched, the value in the model's name was chosen on the validation split."),)
+    return (
+        Note(heading="Where a setting was searched, the value in the model's name was chosen on the validation split."),
+    )
 
 
 def _sentence(words: str) -> str:

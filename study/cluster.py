@@ -16,8 +16,9 @@ class ClusterError(RuntimeError):
 def prepare_environment() -> None:
     """Settings that Ray and the C library read when they are first loaded; call before Ray is imported.
 
-    Ray's own lines are silenced: the study has its own view. A local Ray is kept on the loopback interface. Freed
-    memory stays with the process: mapping large edge tensors anew at every operation costs more than the arithmetic.
+    Ray's own lines are silenced: the study has its own view. A local Ray is kept on the loopback interface. The C
+    library keeps freed memory for the next operation, since mapping large edge tensors anew at each costs more than the
+    arithmetic; it keeps it once, not once for each of the threads in which a worker runs its trials.
     What the user has set stands.
     """
     for name, value in {
@@ -26,9 +27,9 @@ def prepare_environment() -> None:
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DEDUP_LOGS": "0",
-        "MALLOC_MMAP_THRESHOLD_": "1073741824",
-        "MALLOC_TRIM_THRESHOLD_": "4294967296",
-        "MALLOC_TOP_PAD_": "67108864",
+        "MALLOC_ARENA_MAX": "1",
+        "MALLOC_MMAP_THRESHOLD_": str(256 * 2**20),
+        "MALLOC_TRIM_THRESHOLD_": str(2**30),
     }.items():
         os.environ.setdefault(name, value)
 

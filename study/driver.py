@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bimp.data import load_or_prepare, open_prepared
-from reports import TableFiles, render_terminal, write_tables
+from reports import TableFiles, write_tables
 from study.cell_run import PlannedTrial
 from study.cluster import start_ray, stop_ray
 from study.coordinator import MakeAssignment, StudyCoordinator
@@ -24,7 +24,6 @@ from study.provenance import git_state
 from study.records import replacing
 from study.results import ResultsFolder
 from study.spec import StudySpec, load_study
-from study.tracking_uri import default_tracking_uri, masked, ui_command
 from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
 
@@ -74,6 +73,10 @@ def _train(
     coordinator: StudyCoordinator, spec: StudySpec, folder: ResultsFolder, options: RunOptions, console: Console
 ) -> None:
     slots = start_ray(options.address, spec.resources)
+    beside = "one at a time" if slots == 1 else f"{slots} side by side"
+    console.print(
+        f"{spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}", markup=False, soft_wrap=True
+    )
     try:
         with (
             MirrorThread(options.mlflow, folder.root, done=lambda: coordinator.done),
@@ -105,19 +108,10 @@ def claim(folder: ResultsFolder, study_file: Path, spec: StudySpec, plan: StudyP
         temporary.write_text(json.dumps(plan_document(plan), indent=2) + "\n")
 
 
-def print_outcome(files: TableFiles, options: RunOptions, console: Console) -> None:
-    """Show the table, and where everything lies."""
-    folder = ResultsFolder(options.results.resolve())
-    tracking_uri = options.mlflow or default_tracking_uri(folder.root)
-    console.print(render_terminal(files.table))
-    for title, place in (
-        ("tables", ", ".join(map(str, files.paths))),
-        ("records", f"{folder.records}/*.parquet"),
-        ("weights", f"{folder.weights}/*.pt"),
-        ("MLflow", masked(tracking_uri)),
-        ("its pages", ui_command(tracking_uri)),
-    ):
-        console.print(f"{title + ':':10} {place}", highlight=False, markup=False, soft_wrap=True)
+def _amount(coordinator: StudyCoordinator) -> str:
+    goals = [run.goal for run in coordinator.cells.values()]
+    search, confirm = sum(goal.trials for goal in goals), sum(goal.confirm_trials for goal in goals)
+    return f"{len(goals)} cells, {search} search trials, {confirm} confirm trials"
 
 
 def _checked_data(plan: StudyPlan, root: Path, console: Console) -> dict[str, str]:

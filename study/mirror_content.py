@@ -18,12 +18,12 @@ from study.records import EpochRecord, TrialRecord
 RUN_STATUS = {
     "running": "RUNNING",
     "finished": "FINISHED",
-    "pruned": "KILLED",
+    "pruned": "FINISHED",
     "diverged": "FAILED",
     "failed": "FAILED",
 }
-"""MLflow's status for each of ours. A pruned trial is KILLED, so that MLflow's list shows at a glance which
-trials the scheduler stopped; the tag ``status`` keeps our own word."""
+"""MLflow's status for each of ours. Pruned counts as FINISHED: MLflow's list paints KILLED in the red of FAILED, and
+most search trials are pruned. The tags ``status`` and ``reason`` tell what happened in our words."""
 
 SOURCE_TAGS = {"mlflow.source.name": "run_study.py", "mlflow.source.type": "LOCAL"}
 """What MLflow's list shows as a run's source."""

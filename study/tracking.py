@@ -30,7 +30,7 @@ from study.mirror_runs import MirroredRun, MirroredRuns, mirror_errors
 from study.mirror_state import STATE_TAG, MirrorState, hash_of
 from study.records import RecordError, TrialRecord, read_record
 from study.results import ResultsFolder
-from study.tracking_uri import artifact_location, default_tracking_uri, masked, masked_text, ui_command
+from study.tracking_uri import artifact_location, default_tracking_uri, masked, masked_text, ui_command, ui_page
 
 __all__ = [
     "MirrorError",
@@ -40,6 +40,7 @@ __all__ = [
     "masked_text",
     "mirror_errors",
     "ui_command",
+    "ui_page",
 ]
 
 _PARENT = "mlflow.parentRunId"

@@ -14,13 +14,13 @@ from study.records import replacing
 CLIENT_SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_JITTER": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }
-"""MLflow's own patience with a server that is down is minutes for each call. The mirror comes again in seconds,
-so it gives up at once; ten seconds leave a slow server time for a full batch."""
+"""MLflow's own patience with a server that is down is minutes for each call. The mirror comes again in seconds, so it
+gives up at once, and no retry is printed in each round; ten seconds leave a slow server time for a full batch."""
 
 _TALKATIVE = {
     # Announces migrations, and prints a traceback for each locked database before it raises the error we report.
@@ -70,6 +70,14 @@ def ui_command(tracking_uri: str, port: int = 5000) -> str:
     return (
         f"{program} --backend-store-uri {shlex.quote(masked(tracking_uri))} --host 127.0.0.1 --port {port} --workers 1"
     )
+
+
+def ui_page(experiment_id: str = "1", port: int = 5000) -> str:
+    """Where a browser finds the study once :func:`ui_command` runs: its runs, and not MLflow's page of traces.
+
+    The database in a results folder holds one study, whose experiment is number 1.
+    """
+    return f"http://127.0.0.1:{port}/#/experiments/{experiment_id}?workflowType=machine_learning"
 
 
 def set_client_settings() -> None:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import traceback
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from ray import tune
@@ -18,10 +15,9 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from study.coordinator import StudyCoordinator
-from study.records import read_record, write_record
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec
-from study.trial import TrialAssignment, initial_record, train_trial
+from study.worker import run_assignment
 
 logger = logging.getLogger(__name__)
 
@@ -55,30 +51,6 @@ def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, resources: 
         ),
     )
     tuner.fit()
-
-
-def run_assignment(config: dict[str, Any]) -> None:
-    """The trainable: train the assigned trial and report every epoch to Tune.
-
-    A fault of the trial's own ends it as ``failed`` with its cause on record, and does not raise: Tune would start
-    it again, and it would fail again. Tune's retries are for workers that vanish.
-    """
-    assignment = TrialAssignment.from_dict(config)
-    try:
-        for progress in train_trial(assignment):
-            tune.report(asdict(progress))
-    except Exception as error:  # noqa: BLE001 - the boundary between one trial's code and the study
-        _record_failure(assignment, error)
-
-
-def _record_failure(assignment: TrialAssignment, error: Exception) -> None:
-    folder = ResultsFolder(Path(assignment.results))
-    path = folder.live_record(assignment.key)
-    record = read_record(path) if path.exists() else initial_record(assignment, "unknown")
-    cause = f"{type(error).__name__}: {error}".splitlines()[0]
-    write_record(record.sealed("failed", cause, record.started_at + record.seconds), path)
-    folder.errors.mkdir(exist_ok=True)
-    folder.error(assignment.key).write_text("".join(traceback.format_exception(error)))
 
 
 class CoordinatedSearcher(Searcher):

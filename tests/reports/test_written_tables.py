@@ -99,7 +99,8 @@ def test_what_a_search_chose_stands_in_the_name(tmp_path: Path) -> None:
     markdown = files.markdown.read_text()
     assert "| *bi*-GCN (K=12, sigma\\_m=1.23e-05, budget 50000) | 6 |" in markdown
     assert "Where a setting was searched, the value in the model's name was chosen on the validation split." in markdown
-    assert r"\emph{bi}-GCN ($K = 12$, $\sigma_m = 1.23 \times 10^{-5}$, budget 50000) & 6 &" in files.fragment.read_text()
+    fragment = files.fragment.read_text()
+    assert r"\emph{bi}-GCN ($K = 12$, $\sigma_m = 1.23 \times 10^{-5}$, budget 50000) & 6 &" in fragment
     assert "1.23456e-05" in files.csv.read_text()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
+from study.cell_run import PlannedTrial
 from study.coordinator import StudyCoordinator
 from study.journal import JournalError
 from study.plan import plan
@@ -111,7 +112,7 @@ def start(
 ) -> Workers:
     folder.create()
 
-    def assignment(trial) -> TrialAssignment:  # noqa: ANN001
+    def assignment(trial: PlannedTrial) -> TrialAssignment:
         return TrialAssignment(
             key=trial.key,
             study=spec.name,

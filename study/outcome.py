@@ -1,0 +1,30 @@
+"""What a study says at its end: the table, and where everything lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from reports import TableFiles, render_terminal
+from reports.terminal import WIDTH
+from study.results import ResultsFolder
+from study.tracking_uri import default_tracking_uri, masked, ui_command, ui_page
+
+
+def print_outcome(files: TableFiles, results: Path, mlflow: str | None, console: Console) -> None:
+    """Show the table and every path; ``mlflow`` is the tracking URI that the study was given, if any."""
+    folder = ResultsFolder(results.resolve())
+    tracking_uri = mlflow or default_tracking_uri(folder.root)
+    # A narrower terminal wraps the lines; cutting the table to it would lose numbers.
+    Console(file=console.file, width=WIDTH, highlight=False).print(render_terminal(files.table))
+    for title, place in (
+        ("tables", ", ".join(map(str, files.paths))),
+        ("records", f"{folder.records}/*.parquet"),
+        ("weights", f"{folder.weights}/*.pt"),
+        ("MLflow", masked(tracking_uri)),
+        ("its pages", ui_command(tracking_uri)),
+        ("", f"then open {ui_page()}" if mlflow is None else ""),
+    ):
+        if place:
+            console.print(f"{title + ':' if title else '':10} {place}", highlight=False, markup=False, soft_wrap=True)
