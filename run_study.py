@@ -109,11 +109,13 @@ def _console() -> Console:
 
 def main() -> None:
     """Run the command line; wrong input ends in one line and exit code 2."""
-    from study.faults import INTERRUPTIONS, user_errors
-
     try:
         app()
-    except user_errors() as error:
+    except Exception as error:
+        from study.faults import INTERRUPTIONS, user_errors
+
+        if not isinstance(error, user_errors()):
+            raise
         sys.stderr.write(f"error: {error}\n")
         sys.exit(INTERRUPTED if isinstance(error, INTERRUPTIONS) else WRONG_INPUT)
 

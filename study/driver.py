@@ -15,15 +15,14 @@ from study.cell_run import PlannedTrial
 from study.cluster import start_ray, stop_ray
 from study.coordinator import MakeAssignment, StudyCoordinator
 from study.faults import StudyInterruptedError
-from study.identity import identity_differences
 from study.live_view import LiveView
-from study.mirror_loop import MirrorThread
-from study.plan import StudyPlan, plan_document
+from study.plan import StudyPlan, identity_differences, plan_document
 from study.plan import plan as plan_study
 from study.provenance import git_state
 from study.records import replacing
 from study.results import ResultsFolder
 from study.spec import StudySpec, load_study
+from study.tracking import MirrorThread
 from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
 

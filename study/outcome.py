@@ -9,7 +9,7 @@ from rich.console import Console
 from reports import TableFiles, render_terminal
 from reports.terminal import WIDTH
 from study.results import ResultsFolder
-from study.tracking_uri import default_tracking_uri, masked, ui_command, ui_page
+from study.tracking import default_tracking_uri, masked, ui_command, ui_page
 
 
 def print_outcome(files: TableFiles, results: Path, mlflow: str | None, console: Console) -> None:

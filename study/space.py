@@ -13,8 +13,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from bimp.budget import solve_hidden_dim
 from bimp.config import GAT_HEADS, ConfigError, ModelConfig, TrainConfig, TrialConfig, gated_layers
 from bimp.tasks import TaskSpec, task_of
-from study.domains import Domain
-from study.hyperparameters import (
+from study.spec.domains import Domain
+from study.spec.hyperparameters import (
     DEFAULTS,
     PARENTS,
     Value,
@@ -26,7 +26,7 @@ from study.hyperparameters import (
 )
 
 if TYPE_CHECKING:
-    from study.cells import Cell
+    from study.plan.cells import Cell
     from study.spec import StudySpec
 
 Values = Mapping[str, Value]

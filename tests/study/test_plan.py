@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ray.tune.schedulers import AsyncHyperBandScheduler
 from rich.console import Console
 
-from study.cells import Cell
 from study.plan import identity_differences, plan, plan_document, plan_json, render_plan
-from study.rungs import milestones
+from study.plan.cells import Cell
+from study.plan.rungs import milestones
 from study.spec import AshaSpec, read_study
 
 QUICK = """\
@@ -125,7 +125,7 @@ def test_plan_document() -> None:
         "backbone": "gcn",
         "layers": 4,
         "budget": 100000,
-        "hidden_dim": bilateral["hidden_dim"],
+        "hidden_dim": None,
         "placement": "2,4",
         "gate": "bilateral",
         "num_clusters": 8,
@@ -133,8 +133,10 @@ def test_plan_document() -> None:
         "unsupervised_weight": 1.0,
         "seeds": [41, 95, 12, 35],
         "folds": None,
+        "trials": 8,
+        "confirm_trials": 4,
+        "max_epochs": 12,
     }
-    assert isinstance(bilateral["hidden_dim"], int)
     assert (uniform["id"], uniform["gate"]) == ("digits-gcn-layers2.4-L4-100k-uniform", "uniform")
 
 

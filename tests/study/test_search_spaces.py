@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from study.plan import StudyPlan, plan, plan_json
-from study.source import path_text, read_yaml
 from study.spec import load_study
+from study.spec.source import path_text, read_yaml
 
 FOLDER = Path(__file__).parents[2] / "search_spaces"
 FILES = sorted(FOLDER.glob("*.yaml"))

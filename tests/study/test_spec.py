@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.plan import plan
-from study.source import KeyPath, read_yaml
 from study.spec import SpecError, load_study, read_study
+from study.spec.source import KeyPath, read_yaml
 
 BASE = """\
 name: trial_study

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.mirror_content import MetricRow, epoch_metrics, final_metrics, trial_parameters
-from study.mirror_loop import MirrorThread
-from study.mirror_plan import MirrorError, cell_names, read_plan, trial_name
-from study.mirror_state import MirrorState
 from study.records import EpochRecord, TrialRecord, write_record
 from study.results import ResultsFolder
 from study.tracking import MlflowMirror, default_tracking_uri, masked, masked_text, ui_command, ui_page
-from study.tracking_uri import CLIENT_SETTINGS, create_database, set_client_settings
+from study.tracking.address import CLIENT_SETTINGS, create_database, set_client_settings
+from study.tracking.content import MetricRow, epoch_metrics, final_metrics, trial_parameters
+from study.tracking.loop import MirrorThread
+from study.tracking.names import MirrorError, cell_names, read_plan, trial_name
+from study.tracking.state import MirrorState
 
 VANILLA: dict[str, Any] = {
     "placement": "none",

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from study.source import KeyPath, Source, SpecError, value_text
+from study.spec.source import KeyPath, Source, SpecError, value_text
 
 
 def refused(value: object, expected: str) -> PydanticCustomError:

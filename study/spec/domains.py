@@ -6,8 +6,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from study.source import value_text
-from study.strict import Strict, refused
+from study.spec.source import value_text
+from study.spec.strict import Strict, refused
 
 V = TypeVar("V")
 Kind = Literal["uniform", "log_uniform", "int", "log_int", "choice"]

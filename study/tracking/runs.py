@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from study.mirror_content import MetricRow
-from study.mirror_state import STATE_TAG
-from study.tracking_uri import create_database, set_client_settings
+from study.tracking.address import create_database, set_client_settings
+from study.tracking.content import MetricRow
+from study.tracking.state import STATE_TAG
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

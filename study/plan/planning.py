@@ -8,17 +8,13 @@ from functools import lru_cache
 from bimp.budget import parameters_of
 from bimp.config import ConfigError, ModelConfig
 from bimp.tasks import TaskSpec, task_of
-from study.cells import Cell, Extent, StudyPlan
-from study.checks import options, path_of
-from study.crossing import Arms, cross
-from study.identity import identity_differences
-from study.plan_views import plan_document, plan_json, render_plan
-from study.rungs import milestones
-from study.source import SpecError, value_text
+from study.plan.cells import Cell, Extent, StudyPlan
+from study.plan.crossing import Arms, cross
+from study.plan.rungs import milestones
 from study.space import Values, configuration, grid, rate_corners, width_corners
 from study.spec import StudySpec
-
-__all__ = ["Cell", "StudyPlan", "identity_differences", "plan", "plan_document", "plan_json", "render_plan"]
+from study.spec.checks import options, path_of
+from study.spec.source import SpecError, value_text
 
 
 def plan(spec: StudySpec) -> StudyPlan:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from statistics import fmean, pstdev
 from typing import Any, NamedTuple, TypeGuard
 
-from study.mirror_plan import PlannedCell, value_text
 from study.records import EpochRecord, TrialRecord
+from study.tracking.names import PlannedCell, value_text
 
 RUN_STATUS = {
     "running": "RUNNING",

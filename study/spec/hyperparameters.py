@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field, PlainValidator
 
 from bimp.config import Backbone, Gate, Head, NamedPlacement, Placement, Readout, Semantics
 from bimp.tasks import TASKS
-from study.domains import ChoiceDomain, FloatDomain, IntDomain
-from study.strict import refused
+from study.spec.domains import ChoiceDomain, FloatDomain, IntDomain
+from study.spec.strict import refused
 
 Value = str | int | float | tuple[int, ...] | None
 """The value of a hyperparameter; explicit placements are ascending tuples."""

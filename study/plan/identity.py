@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from study.domains import Domain
-from study.source import value_text
 from study.spec import ConfirmSpec, SearchSpec, StudySpec
+from study.spec.domains import Domain
+from study.spec.source import value_text
 
 
 def identity_differences(old: StudySpec, new: StudySpec) -> list[str]:

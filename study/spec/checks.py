@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from bimp.config import ConfigError, gated_layers
 from bimp.tasks import task_of
-from study.domains import Domain
-from study.hyperparameters import GATE_KEYS, Value, exists, sampling_order
-from study.source import KeyPath, value_text
-from study.strict import refused_at
+from study.spec.domains import Domain
+from study.spec.hyperparameters import GATE_KEYS, Value, exists, sampling_order
+from study.spec.source import KeyPath, value_text
+from study.spec.strict import refused_at
 
 if TYPE_CHECKING:
-    from study.spec import StudySpec
+    from study.spec.study_file import StudySpec
 
 
 def check_study(spec: StudySpec) -> None:

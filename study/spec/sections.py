@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, create_model
 
-from study.domains import Domain, different
-from study.hyperparameters import HYPERPARAMETERS, Value
-from study.strict import Strict, refused
+from study.spec.domains import Domain, different
+from study.spec.hyperparameters import HYPERPARAMETERS, Value
+from study.spec.strict import Strict, refused
 
 
 class _Section(Strict):

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from study.tracking import MlflowMirror, default_tracking_uri, masked, masked_text, mirror_errors
+from study.tracking.address import default_tracking_uri, masked, masked_text
+from study.tracking.mirror import MlflowMirror
+from study.tracking.runs import mirror_errors
 
 _log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 from bimp.tasks import Direction, TaskSpec, task_of
-from study.hyperparameters import Value, placement_text
 from study.space import Space
+from study.spec.hyperparameters import Value, placement_text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,10 @@ import logging
 from contextlib import suppress
 from pathlib import Path
 
-from study.mirror_content import (
+from study.records import RecordError, TrialRecord, read_record
+from study.results import ResultsFolder
+from study.tracking.address import artifact_location
+from study.tracking.content import (
     RUN_STATUS,
     ConfirmResult,
     cell_parameters,
@@ -25,23 +28,9 @@ from study.mirror_content import (
     trial_parameters,
     trial_tags,
 )
-from study.mirror_plan import MirrorError, cell_names, read_plan, trial_name
-from study.mirror_runs import MirroredRun, MirroredRuns, mirror_errors
-from study.mirror_state import STATE_TAG, MirrorState, hash_of
-from study.records import RecordError, TrialRecord, read_record
-from study.results import ResultsFolder
-from study.tracking_uri import artifact_location, default_tracking_uri, masked, masked_text, ui_command, ui_page
-
-__all__ = [
-    "MirrorError",
-    "MlflowMirror",
-    "default_tracking_uri",
-    "masked",
-    "masked_text",
-    "mirror_errors",
-    "ui_command",
-    "ui_page",
-]
+from study.tracking.names import cell_names, read_plan, trial_name
+from study.tracking.runs import MirroredRun, MirroredRuns
+from study.tracking.state import STATE_TAG, MirrorState, hash_of
 
 _PARENT = "mlflow.parentRunId"
 _log = logging.getLogger(__name__)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from study.hyperparameters import DEFAULTS, Value, exists
 from study.space import Space, space_of_cell
 from study.spec import StudySpec
+from study.spec.hyperparameters import DEFAULTS, Value, exists
 
 _NAMED_FIRST = ("dataset", "backbone", "placement", "layers", "budget", "hidden_dim")
 _SYMBOLS = {"num_clusters": "K", "sigma_m": "sigma", "unsupervised_weight": "weight"}

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from study.cells import Cell, StudyPlan
-from study.domains import Domain
-from study.source import value_text
+from study.plan.cells import Cell, StudyPlan
+from study.spec.domains import Domain
+from study.spec.source import value_text
 
 PLAN_FORMAT = 1
 """Version of :func:`plan_document`."""

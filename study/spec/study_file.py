@@ -19,23 +19,12 @@ from pydantic import (
     model_validator,
 )
 
-from study.checks import check_study
-from study.domains import Domain, different
-from study.hyperparameters import Value, Whole, WholeOrZero
-from study.sections import arms_of, fixed_of, space_of
-from study.source import Source, SpecError, read_yaml
-from study.strict import Strict, first_error, refused
-
-__all__ = [
-    "AshaSpec",
-    "ConfirmSpec",
-    "ResourcesSpec",
-    "SearchSpec",
-    "SpecError",
-    "StudySpec",
-    "load_study",
-    "read_study",
-]
+from study.spec.checks import check_study
+from study.spec.domains import Domain, different
+from study.spec.hyperparameters import Value, Whole, WholeOrZero
+from study.spec.sections import arms_of, fixed_of, space_of
+from study.spec.source import Source, SpecError, read_yaml
+from study.spec.strict import Strict, first_error, refused
 
 PAPER_SEEDS = (41, 95, 12, 35)
 """Seeds of every row of the paper's tables on datasets with one split."""

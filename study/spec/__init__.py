@@ -1,0 +1,23 @@
+"""A study file: strictly read, checked as a whole, frozen. Format: docs/search_spaces.md."""
+
+from study.spec.source import SpecError
+from study.spec.study_file import (
+    AshaSpec,
+    ConfirmSpec,
+    ResourcesSpec,
+    SearchSpec,
+    StudySpec,
+    load_study,
+    read_study,
+)
+
+__all__ = [
+    "AshaSpec",
+    "ConfirmSpec",
+    "ResourcesSpec",
+    "SearchSpec",
+    "SpecError",
+    "StudySpec",
+    "load_study",
+    "read_study",
+]
