@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,9 @@ DataFolder = Annotated[
 ResultsOption = Annotated[Path | None, typer.Option("--results", help="Results folder.  [default: results/NAME]")]
 
 WIDTH_OF_FILES = 120
+NETWORK_PATIENCE_S = 20.0
+"""After so long without a byte a download has failed; the libraries that download would wait for ever."""
+
 WRONG_INPUT = 2
 INTERRUPTED = 130
 
@@ -97,7 +101,9 @@ def prepare(
 ) -> None:
     """Prepare DATASET once for all trials: pack it, checksum it, and show its statistics."""
     from bimp.data import prepare as prepare_dataset
+    from study.faults import require_folder
 
+    require_folder(data, "--data")
     prepared = prepare_dataset(dataset, data, raw=raw, trust=trust, seed=seed, size=size, force=force)
     _console().print(prepared.describe(), markup=False, highlight=False, soft_wrap=True)
 
@@ -109,15 +115,20 @@ def _console() -> Console:
 
 def main() -> None:
     """Run the command line; wrong input ends in one line and exit code 2."""
+    socket.setdefaulttimeout(NETWORK_PATIENCE_S)
     try:
         app()
     except Exception as error:
-        from study.faults import INTERRUPTIONS, user_errors
+        from study.faults import INTERRUPTIONS, in_one_line
 
-        if not isinstance(error, user_errors()):
+        if isinstance(error, INTERRUPTIONS):
+            sys.stderr.write(f"{error}\n")
+            sys.exit(INTERRUPTED)
+        told = in_one_line(error)
+        if told is None:
             raise
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(INTERRUPTED if isinstance(error, INTERRUPTIONS) else WRONG_INPUT)
+        sys.stderr.write(f"error: {told}\n")
+        sys.exit(WRONG_INPUT)
 
 
 if __name__ == "__main__":

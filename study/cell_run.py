@@ -10,7 +10,7 @@ from bimp.config import Phase, TrialConfig, trial_key
 from study.journal import JournalEntry, JournalError
 from study.plan import Cell
 from study.progress import CellGoal, CellTally
-from study.records import TrialRecord
+from study.records import EpochRecord, TrialRecord
 from study.search import CellRungs, CellSampler, Outcome, Proposal, best_outcome
 from study.space import resolve
 from study.spec import StudySpec
@@ -154,8 +154,7 @@ class CellRun:
                 f"give {trial.key}; the results folder belongs to another study or to other data"
             )
         record = sealed.get(trial.key)
-        seen = record or live.get(trial.key)
-        for epoch in seen.epochs if seen else ():
+        for epoch in _judged_epochs(record, live.get(trial.key)):
             self.keeps(trial.key, epoch.epoch, epoch.val_metric)
         if record is not None:
             if is_new:
@@ -227,3 +226,14 @@ class CellRun:
         if self._sampler is None:
             raise JournalError(f"journal: it has search trials of cell {self.cell.id}, which searches nothing now")
         return self._sampler
+
+
+def _judged_epochs(sealed: TrialRecord | None, live: TrialRecord | None) -> tuple[EpochRecord, ...]:
+    """The epochs after which the rungs were asked about a trial, as far as is known.
+
+    They are not asked after an epoch at which a trial ends by itself. Of an unfinished trial nobody knows whether
+    they were asked after its last one: its worker reports that epoch again, and is judged then.
+    """
+    if sealed is not None:
+        return sealed.epochs[:-1] if sealed.status == "finished" else sealed.epochs
+    return live.epochs[:-1] if live is not None else ()

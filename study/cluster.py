@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import socket
+import threading
+from types import FrameType
 from typing import Any
 
 from study.spec import ResourcesSpec
+
+ANSWER_WITHIN_S = 10.0
+"""How long an address that a user gave may take to answer; Ray itself asks for a quarter of an hour."""
+
+_HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+"""How an HTTP/2 client, and so one of gRPC, begins; the server answers with a frame of the same type, 4."""
 
 
 class ClusterError(RuntimeError):
@@ -27,6 +37,7 @@ def prepare_environment() -> None:
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DEDUP_LOGS": "0",
+        "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
         "MALLOC_ARENA_MAX": "1",
         "MALLOC_MMAP_THRESHOLD_": str(256 * 2**20),
         "MALLOC_TRIM_THRESHOLD_": str(2**30),
@@ -42,16 +53,21 @@ def start_ray(address: str | None, resources: ResourcesSpec) -> int:
     """
     import ray  # after prepare_environment
 
+    if address is not None:
+        _require_answer(address)
+    # Ray prints what it has to say of a lost worker into the study's view; the study says it itself.
+    ray._private.worker._worker_logs_enabled = False
     try:
-        ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+        # "local", since without an address Ray joins whatever cluster it finds on this machine.
+        ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError) as error:
         raise ClusterError(f"--address {address}: no Ray cluster there ({error})") from error
     nodes: list[dict[str, Any]] = ray.nodes()
     slots = sum(_slots_of(node["Resources"], resources) for node in nodes if node["Alive"])
     if slots < 1:
         raise ClusterError(
-            f"resources: a trial asks for {resources.cpus_per_trial} CPUs and {resources.gpus_per_trial} GPUs, and no "
-            f"node has them; the cluster has {ray.cluster_resources().get('CPU', 0):g} CPUs and "
+            f"resources: a trial asks for {resources.cpus_per_trial} CPUs and {resources.gpus_per_trial:g} GPUs, and "
+            f"no node has them; the cluster has {ray.cluster_resources().get('CPU', 0):g} CPUs and "
             f"{ray.cluster_resources().get('GPU', 0):g} GPUs; lower resources.cpus_per_trial or gpus_per_trial"
         )
     return min(slots, resources.max_concurrent) if resources.max_concurrent else slots
@@ -62,6 +78,43 @@ def stop_ray() -> None:
     import ray  # after prepare_environment
 
     ray.shutdown()
+
+
+def stop_on_sigterm() -> None:
+    """Make SIGTERM, by which batch systems and containers end a program, the same as Ctrl-C.
+
+    To be called after :func:`start_ray`, since Ray takes the signal for itself and would abort.
+    """
+
+    def as_ctrl_c(number: int, frame: FrameType | None) -> None:
+        interrupt = signal.getsignal(signal.SIGINT)
+        if not callable(interrupt):  # a shell's background job ignores Ctrl-C
+            raise KeyboardInterrupt
+        interrupt(number, frame)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, as_ctrl_c)
+
+
+def _require_answer(address: str) -> None:
+    """Ask whether a server like Ray's listens at HOST:PORT; other forms of address are left to Ray.
+
+    Raises:
+        ClusterError: nobody does, or somebody else.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdecimal():
+        return
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_WITHIN_S) as connection:
+            if os.environ.get("RAY_USE_TLS", "0") != "0":
+                return
+            connection.sendall(_HTTP2_GREETING)
+            answer = connection.recv(9)
+    except (OSError, OverflowError) as error:
+        raise ClusterError(f"--address {address}: no Ray cluster there ({error})") from error
+    if answer[3:4] != b"\4":
+        raise ClusterError(f"--address {address}: no Ray cluster there (another program listens at this port)")
 
 
 def _slots_of(node: dict[str, Any], resources: ResourcesSpec) -> int:

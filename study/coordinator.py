@@ -6,15 +6,16 @@ whoever has work gets the next free one. State is rebuilt from records and journ
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 
 from study.cell_run import CellRun, PlannedTrial
 from study.journal import Journal, JournalEntry, JournalError
 from study.plan import StudyPlan
 from study.progress import StudyView, study_view
-from study.records import TrialRecord, read_record, read_records, write_record
+from study.records import RecordError, TrialRecord, read_record, read_records, write_record
 from study.results import ResultsFolder
 from study.sealing import seal
 from study.spec import StudySpec
@@ -123,7 +124,7 @@ class StudyCoordinator:
         for record in read_records(self._folder.records):
             if record.status not in ("failed", "superseded"):
                 sealed[record.key] = record
-        live = {path.parent.name: read_record(path) for path in self._folder.live.glob("*/record.parquet")}
+        live = self._unfinished(sealed)
         entries: dict[str, list[JournalEntry]] = defaultdict(list)
         for entry in self._journal.entries():
             if entry.cell not in self.cells:
@@ -134,6 +135,24 @@ class StudyCoordinator:
         for cell_id, run in self.cells.items():
             run.begin(entries[cell_id], sealed, live)
             self._retire(run)
+
+    def _unfinished(self, sealed: Container[str]) -> dict[str, TrialRecord]:
+        """Live records of trials that go on.
+
+        The rest of what a crash left is removed: of trials that were just sealed, and records that it cut, whose
+        trials begin again.
+        """
+        records = {}
+        for folder in self._folder.live.iterdir():
+            try:
+                record = read_record(folder / "record.parquet")
+            except RecordError:
+                record = None
+            if record is None or folder.name in sealed:
+                shutil.rmtree(folder)
+            else:
+                records[folder.name] = record
+        return records
 
     def _retire(self, run: CellRun) -> None:
         """Take confirm records of a configuration that lost its place out of the tables; they stay on record."""

@@ -12,9 +12,9 @@ from rich.console import Console
 from bimp.data import load_or_prepare, open_prepared
 from reports import TableFiles, write_tables
 from study.cell_run import PlannedTrial
-from study.cluster import start_ray, stop_ray
+from study.cluster import start_ray, stop_on_sigterm, stop_ray
 from study.coordinator import MakeAssignment, StudyCoordinator
-from study.faults import StudyInterruptedError
+from study.faults import StudyInterruptedError, require_folder
 from study.live_view import LiveView
 from study.plan import StudyPlan, identity_differences, plan_document
 from study.plan import plan as plan_study
@@ -53,25 +53,49 @@ def run_study(study_file: Path, options: RunOptions, console: Console) -> TableF
     Raises:
         SpecError: the file is no study that can run. ResultsError: the results folder holds another study.
         DataError: a dataset cannot be prepared. ClusterError: no trial fits on the cluster.
-        StudyInterruptedError: Ctrl-C; what ended is on record.
+        FolderError: no results or data can be written where they should be.
+        StudyInterruptedError: Ctrl-C or SIGTERM; what ended is on record.
     """
+    folder = ResultsFolder(options.results.resolve())
+    try:
+        if _run_to_its_end(study_file, folder, options, console):
+            return write_tables(folder.root, folder.tables)
+    except KeyboardInterrupt:
+        pass  # before training, or a second time while the first was being heeded
+    raise StudyInterruptedError(f"stopped; nothing that ended is lost; the same command goes on in {folder.root}")
+
+
+def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions, console: Console) -> bool:
+    """Run what is left of the study; False if it was interrupted."""
     spec = load_study(study_file)
     plan = plan_study(spec)
-    folder = ResultsFolder(options.results.resolve())
     claim(folder, study_file, spec, plan)
     fingerprints = _checked_data(plan, options.data, console)
     coordinator = StudyCoordinator(spec, plan, folder, fingerprints, _assignments(spec, folder, options, fingerprints))
     if not coordinator.done:
         _train(coordinator, spec, folder, options, console)
-    if not coordinator.done:
-        raise StudyInterruptedError(f"stopped; nothing that ended is lost; the same command goes on in {folder.root}")
-    return write_tables(folder.root, folder.tables)
+        _tell_of_failures(coordinator, folder, console)
+    return coordinator.done
+
+
+def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, console: Console) -> None:
+    tallies = [run.tally for run in coordinator.cells.values()]
+    failed = sum(tally.search["failed"] + tally.confirm["failed"] for tally in tallies)
+    if failed:
+        console.print(
+            f"{failed} {'trial' if failed == 1 else 'trials'} failed (run_study.py status {folder.root} names the "
+            f"causes, {folder.errors} has the tracebacks); the same command tries again",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _train(
     coordinator: StudyCoordinator, spec: StudySpec, folder: ResultsFolder, options: RunOptions, console: Console
 ) -> None:
     slots = start_ray(options.address, spec.resources)
+    stop_on_sigterm()
     beside = "one at a time" if slots == 1 else f"{slots} side by side"
     console.print(
         f"{spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}", markup=False, soft_wrap=True
@@ -92,7 +116,9 @@ def claim(folder: ResultsFolder, study_file: Path, spec: StudySpec, plan: StudyP
 
     Raises:
         ResultsError: it holds a study with other cells, spaces, seeds or training.
+        FolderError: it is no folder, and cannot be made one.
     """
+    require_folder(folder.root, "--results")
     folder.create()
     if folder.study_file.exists():
         differences = identity_differences(load_study(folder.study_file), spec)
@@ -110,11 +136,13 @@ def claim(folder: ResultsFolder, study_file: Path, spec: StudySpec, plan: StudyP
 def _amount(coordinator: StudyCoordinator) -> str:
     goals = [run.goal for run in coordinator.cells.values()]
     search, confirm = sum(goal.trials for goal in goals), sum(goal.confirm_trials for goal in goals)
-    return f"{len(goals)} cells, {search} search trials, {confirm} confirm trials"
+    counted = ((len(goals), "cell"), (search, "search trial"), (confirm, "confirm trial"))
+    return ", ".join(f"{count} {name if count == 1 else f'{name}s'}" for count, name in counted)
 
 
 def _checked_data(plan: StudyPlan, root: Path, console: Console) -> dict[str, str]:
     """The fingerprint of every dataset of the plan, prepared where it is missing and checked where it is there."""
+    require_folder(root, "--data")
     fingerprints = {}
     for name in dict.fromkeys(cell.dataset for cell in plan.cells):
         load_or_prepare(name, root)

@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
+
 
 class StudyInterruptedError(RuntimeError):
     """A study was stopped from outside; what had ended is on record, the rest goes on at the next start."""
 
 
+class FolderError(ValueError):
+    """A path that is no folder and cannot be made one; names the option that gave it."""
+
+
+def require_folder(path: Path, option: str) -> None:
+    """Make the folder ``path``, which ``option`` named, where it is missing.
+
+    Raises:
+        FolderError: a file is in its way, or the place cannot be written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(
+            f"{path}: no folder can be made there ({error.strerror}); name another with {option}"
+        ) from error
+
+
+DISK_TROUBLES = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+"""What a disk says that is full, or that may not be written: no fault of the code, wherever it comes up."""
+
 INTERRUPTIONS = (StudyInterruptedError,)
+
+
+def in_one_line(error: Exception) -> str | None:
+    """What a user is told of ``error``; None for a fault of the code, which needs its traceback."""
+    if isinstance(error, user_errors()):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in DISK_TROUBLES:
+        return f"{error}; once this is mended the same command goes on"
+    return None
 
 
 def user_errors() -> tuple[type[Exception], ...]:
@@ -25,6 +58,7 @@ def user_errors() -> tuple[type[Exception], ...]:
         ClusterError,
         ConfigError,
         DataError,
+        FolderError,
         JournalError,
         RecordError,
         ResultsError,

@@ -16,6 +16,9 @@ from study.progress import CellLine, StudyView
 
 REFRESHES_PER_SECOND = 2
 PLAIN_LINE_EVERY_S = 15.0
+BAR_WIDTH = 20
+LINES_BESIDE_CELLS = 6
+"""Lines of the terminal that are kept for the bar, the headings, the count of hidden cells and long names."""
 
 
 class LiveView:
@@ -44,10 +47,14 @@ class LiveView:
         if not self._console.is_terminal:
             self._run_plain()
             return
-        with Live(render_view(self._look()), console=self._console, auto_refresh=False) as live:
+        with Live(self._fitted(), console=self._console, auto_refresh=False) as live:
             while not self._ended.wait(1 / REFRESHES_PER_SECOND):
-                live.update(render_view(self._look()), refresh=True)
+                live.update(self._fitted(), refresh=True)
             live.update(render_view(self._look()), refresh=True)
+
+    def _fitted(self) -> RenderableType:
+        """The view, of as many cells as the terminal has lines for."""
+        return render_view(self._look(), most_cells=max(1, self._console.height - LINES_BESIDE_CELLS))
 
     def _run_plain(self) -> None:
         shown = ""
@@ -59,16 +66,20 @@ class LiveView:
         self._console.print(plain_line(self._look()), highlight=False, soft_wrap=True)
 
 
-def render_view(view: StudyView) -> RenderableType:
-    """The view as a table of cells under a bar."""
+def render_view(view: StudyView, most_cells: int | None = None) -> RenderableType:
+    """The view as a table of cells under a bar.
+
+    Where there are more than ``most_cells``, those in which something runs come first, then those with work left.
+    """
+    shown = _foremost(view.cells, most_cells)
     table = Table(box=None, header_style="bold", padding=(0, 1))
-    table.add_column("cell", overflow="fold", max_width=44)
+    table.add_column("cell", overflow="fold")
     for heading in ("search", "running", "pruned", "failed", "best", "confirm"):
-        table.add_column(heading, justify="right")
-    for line in view.cells:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for line in shown:
         table.add_row(
             line.goal.cell,
-            f"{line.searched}/{line.goal.trials}",
+            f"{line.searched}/{line.goal.trials}" if line.goal.trials else "-",
             str(line.running or "-"),
             str(line.pruned or "-"),
             _troubles(line),
@@ -76,8 +87,17 @@ def render_view(view: StudyView) -> RenderableType:
             f"{line.confirmed}/{line.goal.confirm_trials}",
         )
     bar = Table.grid(padding=(0, 1))
-    bar.add_row(ProgressBar(total=max(1, view.total), completed=view.ended, width=30), Text(_headline(view)))
-    return Group(bar, table)
+    bar.add_row(ProgressBar(total=max(1, view.total), completed=view.ended, width=BAR_WIDTH), Text(_headline(view)))
+    hidden = len(view.cells) - len(shown)
+    return Group(bar, table, Text(f" and {hidden} more cells")) if hidden else Group(bar, table)
+
+
+def _foremost(cells: tuple[CellLine, ...], most: int | None) -> tuple[CellLine, ...]:
+    if most is None or len(cells) <= most:
+        return cells
+    by_urgency = sorted(cells, key=lambda line: (not line.running, line.confirmed >= line.goal.confirm_trials))
+    chosen = {line.goal.cell for line in by_urgency[:most]}
+    return tuple(line for line in cells if line.goal.cell in chosen)
 
 
 def plain_line(view: StudyView) -> str:

@@ -6,7 +6,7 @@ import shutil
 import time
 from dataclasses import replace
 
-from study.records import TrialRecord, read_record, write_record
+from study.records import RecordError, TrialRecord, read_record, write_record
 from study.results import ResultsFolder
 from study.trial import TrialAssignment, initial_record
 
@@ -18,18 +18,21 @@ def seal(
 
     The worker's own word counts first (finished, diverged, failed); then ``error``, the cause for which its worker
     was lost; then ``pruned_at``, the epoch at which its scheduler stopped it. A failed trial keeps its checkpoint:
-    the next start of the study tries it again from there.
+    the next start of the study tries it again from there. Of any other, the traceback of an earlier try goes too.
     """
     record = _sealed(_live_record(assignment, folder), pruned_at, error)
     write_record(record, folder.record(record.key))
     if record.status != "failed":
         shutil.rmtree(folder.live_folder(record.key), ignore_errors=True)
+        folder.error(record.key).unlink(missing_ok=True)
     return record
 
 
 def _live_record(assignment: TrialAssignment, folder: ResultsFolder) -> TrialRecord:
-    path = folder.live_record(assignment.key)
-    return read_record(path) if path.exists() else initial_record(assignment, "unknown")
+    try:
+        return read_record(folder.live_record(assignment.key))
+    except RecordError:  # the worker died before its first one, or the disk lost it: no reason to end the study
+        return initial_record(assignment, "unknown")
 
 
 def _sealed(record: TrialRecord, pruned_at: int | None, error: str | None) -> TrialRecord:

@@ -22,7 +22,7 @@ from bimp.data import DataError, PreparedDataset, open_prepared
 from bimp.engine import DivergedError, EpochResult, evaluate, fit, load_network
 from bimp.tasks import task_of
 from study.provenance import device_name, library_versions
-from study.records import EpochRecord, TrialRecord, read_record, replacing, write_record
+from study.records import EpochRecord, RecordError, TrialRecord, read_record, replacing, write_record
 from study.results import ResultsFolder
 
 
@@ -87,6 +87,9 @@ def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
     By then the live record and the checkpoint that belongs to it are on disk. The last live record says how training
     ended: ``finished`` or ``diverged``; a confirm trial then also has its test metric and its weights.
 
+    A trial that goes on yields the epoch of its checkpoint first, without training it: whoever listened before may
+    have died before it heard of it.
+
     Raises:
         DataError: the prepared data is missing or not the data that the driver checked.
     """
@@ -97,6 +100,13 @@ def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
     train = dataset.split("train", assignment.config.fold)
     validation = dataset.split("val", assignment.config.fold)
     record, checkpoint = _begin(assignment, folder, device)
+    if checkpoint is not None:
+        write_record(record, folder.live_record(record.key))
+        yield TrialProgress(
+            epoch=record.num_epochs,
+            val_metric=record.epochs[-1].val_metric,
+            ended=checkpoint["status"] != "running",
+        )
     for result in fit(assignment.config, train, validation, device=device, checkpoint=checkpoint):
         if result.status == "diverged":
             write_record(record.sealed("diverged", result.reason, time.time()), folder.live_record(record.key))
@@ -184,15 +194,14 @@ def _begin(
     assignment: TrialAssignment, folder: ResultsFolder, device: torch.device
 ) -> tuple[TrialRecord, dict[str, Any] | None]:
     """The record and checkpoint to go on from; epochs that the checkpoint has not seen are dropped."""
-    path = folder.checkpoint(assignment.key)
-    if path.exists() and folder.live_record(assignment.key).exists():
-        try:
-            checkpoint = torch.load(path, map_location=device, weights_only=True)
-        except (RuntimeError, EOFError, pickle.UnpicklingError):
-            path.unlink()  # cut by a crash of the machine: the trial begins again
-        else:
-            record = read_record(folder.live_record(assignment.key))
-            kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= checkpoint["epoch"])
+    try:
+        checkpoint = torch.load(folder.checkpoint(assignment.key), map_location=device, weights_only=True)
+        record = read_record(folder.live_record(assignment.key))
+    except (FileNotFoundError, RuntimeError, EOFError, pickle.UnpicklingError, RecordError):
+        pass  # there is none yet, or a crash of the machine cut it: the trial begins at the beginning
+    else:
+        kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= checkpoint["epoch"])
+        if len(kept) == checkpoint["epoch"]:
             return replace(record, status="running", reason=None, ended_at=None, epochs=kept), checkpoint
     folder.live_folder(assignment.key).mkdir(parents=True, exist_ok=True)
     return initial_record(assignment, device_name(device)), None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import traceback
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ray import tune
 
-from study.records import read_record, write_record
+from study.records import RecordError, TrialRecord, read_record, write_record
 from study.results import ResultsFolder
 from study.trial import TrialAssignment, initial_record, train_trial
 
@@ -25,14 +27,22 @@ def run_assignment(config: dict[str, Any]) -> None:
         for progress in train_trial(assignment):
             tune.report(asdict(progress))
     except Exception as error:  # noqa: BLE001 - the boundary between one trial's code and the study
-        _record_failure(assignment, error)
+        # A disk that takes no record takes no cause either; the driver will say that the trial ended without a word.
+        with suppress(OSError):
+            _record_failure(assignment, error)
 
 
 def _record_failure(assignment: TrialAssignment, error: Exception) -> None:
     folder = ResultsFolder(Path(assignment.results))
-    path = folder.live_record(assignment.key)
-    record = read_record(path) if path.exists() else initial_record(assignment, "unknown")
     cause = f"{type(error).__name__}: {error}".splitlines()[0]
-    write_record(record.sealed("failed", cause, record.started_at + record.seconds), path)
+    record = _record_so_far(assignment, folder)
+    write_record(record.sealed("failed", cause, time.time()), folder.live_record(assignment.key))
     folder.errors.mkdir(exist_ok=True)
     folder.error(assignment.key).write_text("".join(traceback.format_exception(error)))
+
+
+def _record_so_far(assignment: TrialAssignment, folder: ResultsFolder) -> TrialRecord:
+    try:
+        return read_record(folder.live_record(assignment.key))
+    except RecordError:  # there is none, or it is what failed
+        return initial_record(assignment, "unknown")
