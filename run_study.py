@@ -51,7 +51,7 @@ def run(
     """Run the study in FILE, or go on with it: the same command resumes, and finished trials are not run twice."""
     from study.cluster import prepare_environment
 
-    prepare_environment()
+    prepare_environment(joins=address is not None)
     from study.driver import RunOptions, run_study
     from study.outcome import print_outcome
     from study.spec import load_study

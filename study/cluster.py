@@ -6,7 +6,10 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -23,15 +26,18 @@ class ClusterError(RuntimeError):
     """A cluster that cannot be joined or on which no trial fits; says what was asked and what is there."""
 
 
-def prepare_environment() -> None:
+def prepare_environment(*, joins: bool = False) -> None:
     """Settings that Ray and the C library read when they are first loaded; call before Ray is imported.
 
     Ray's own lines are silenced: the study has its own view. A local Ray is kept on the loopback interface. The C
     library keeps freed memory for the next operation, since mapping large edge tensors anew at each costs more than the
     arithmetic; it keeps it once, not once for each of the threads in which a worker runs its trials.
     What the user has set stands.
+
+    Args:
+        joins: whether a running cluster is to be joined. Ray then asks for it once, not for a quarter of an hour.
     """
-    for name, value in {
+    settings = {
         "RAY_AIR_NEW_OUTPUT": "0",
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
@@ -41,7 +47,10 @@ def prepare_environment() -> None:
         "MALLOC_ARENA_MAX": "1",
         "MALLOC_MMAP_THRESHOLD_": str(256 * 2**20),
         "MALLOC_TRIM_THRESHOLD_": str(2**30),
-    }.items():
+    }
+    if joins:
+        settings["RAY_NUM_REDIS_GET_RETRIES"] = "1"
+    for name, value in settings.items():
         os.environ.setdefault(name, value)
 
 
@@ -53,15 +62,13 @@ def start_ray(address: str | None, resources: ResourcesSpec) -> int:
     """
     import ray  # after prepare_environment
 
-    if address is not None:
-        _require_answer(address)
     # Ray prints what it has to say of a lost worker into the study's view; the study says it itself.
     ray._private.worker._worker_logs_enabled = False
-    try:
-        # "local", since without an address Ray joins whatever cluster it finds on this machine.
-        ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, ValueError) as error:
-        raise ClusterError(f"--address {address}: no Ray cluster there ({error})") from error
+    if address is None:
+        # Without an address Ray would join whatever cluster it finds on this machine.
+        _connect("local")
+    else:
+        _join(address)
     nodes: list[dict[str, Any]] = ray.nodes()
     slots = sum(_slots_of(node["Resources"], resources) for node in nodes if node["Alive"])
     if slots < 1:
@@ -94,6 +101,59 @@ def stop_on_sigterm() -> None:
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, as_ctrl_c)
+
+
+def _connect(address: str) -> None:
+    import ray  # after prepare_environment
+
+    ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+
+
+def _join(address: str) -> None:
+    _require_answer(address)
+    try:
+        with _silent_stderr():
+            try:
+                _connect(address)
+            except ConnectionError:
+                if not _show_token():
+                    raise
+                _connect(address)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise ClusterError(
+            f"--address {address}: no Ray cluster there, or one that wants the token of the user who started it "
+            f"(~/.ray/auth_token) and does not find it here ({error})"
+        ) from error
+
+
+def _show_token() -> bool:
+    """Make Ray show this user's token, which a cluster wants that was started where there was one.
+
+    False if there is none, or if the user has said how Ray is to prove itself. It cannot be shown from the first: a
+    cluster that wants none starts no workers for those who show one.
+    """
+    try:
+        from ray._private.authentication import authentication_token_setup
+    except ImportError:  # a Ray that knows no tokens
+        return False
+    if "RAY_AUTH_MODE" in os.environ:
+        return False
+    return bool(authentication_token_setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False))
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Keep lines off the screen that Ray's C++ part writes by itself, whatever the level of logging."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _require_answer(address: str) -> None:

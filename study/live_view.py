@@ -17,7 +17,7 @@ from study.progress import CellLine, StudyView
 REFRESHES_PER_SECOND = 2
 PLAIN_LINE_EVERY_S = 15.0
 BAR_WIDTH = 20
-LINES_BESIDE_CELLS = 6
+LINES_BESIDE_CELLS = 7
 """Lines of the terminal that are kept for the bar, the headings, the count of hidden cells and long names."""
 
 
@@ -72,9 +72,12 @@ def render_view(view: StudyView, most_cells: int | None = None) -> RenderableTyp
     Where there are more than ``most_cells``, those in which something runs come first, then those with work left.
     """
     shown = _foremost(view.cells, most_cells)
-    table = Table(box=None, header_style="bold", padding=(0, 1))
+    metrics = {line.goal.metric for line in view.cells}
+    shared_metric = metrics.pop() if len(metrics) == 1 else None
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     table.add_column("cell", overflow="fold")
-    for heading in ("search", "running", "pruned", "failed", "best", "confirm"):
+    best = f"best\n{shared_metric}" if shared_metric else "best"
+    for heading in ("search", "running", "pruned", "failed", best, "confirm"):
         table.add_column(heading, justify="right", no_wrap=True)
     for line in shown:
         table.add_row(
@@ -83,13 +86,13 @@ def render_view(view: StudyView, most_cells: int | None = None) -> RenderableTyp
             str(line.running or "-"),
             str(line.pruned or "-"),
             _troubles(line),
-            _best(line),
+            _best(line, with_metric=shared_metric is None),
             f"{line.confirmed}/{line.goal.confirm_trials}",
         )
     bar = Table.grid(padding=(0, 1))
     bar.add_row(ProgressBar(total=max(1, view.total), completed=view.ended, width=BAR_WIDTH), Text(_headline(view)))
     hidden = len(view.cells) - len(shown)
-    return Group(bar, table, Text(f" and {hidden} more cells")) if hidden else Group(bar, table)
+    return Group(bar, table, Text(f"and {hidden} more cells")) if hidden else Group(bar, table)
 
 
 def _foremost(cells: tuple[CellLine, ...], most: int | None) -> tuple[CellLine, ...]:
@@ -118,8 +121,10 @@ def _headline(view: StudyView) -> str:
     return ", ".join(parts)
 
 
-def _best(line: CellLine) -> str:
-    return "-" if line.best is None else f"{line.best:.4f} {line.goal.metric}"
+def _best(line: CellLine, *, with_metric: bool = True) -> str:
+    if line.best is None:
+        return "-"
+    return f"{line.best:.4f} {line.goal.metric}" if with_metric else f"{line.best:.4f}"
 
 
 def _troubles(line: CellLine) -> str:

@@ -25,6 +25,9 @@ from study.provenance import device_name, library_versions
 from study.records import EpochRecord, RecordError, TrialRecord, read_record, replacing, write_record
 from study.results import ResultsFolder
 
+UNREADABLE = (OSError, EOFError, RuntimeError, ValueError, TypeError, LookupError, pickle.UnpicklingError, RecordError)
+"""What reading a checkpoint or a record raises where there is none, and where it was cut or has a wrong byte."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrialAssignment:
@@ -195,9 +198,9 @@ def _begin(
 ) -> tuple[TrialRecord, dict[str, Any] | None]:
     """The record and checkpoint to go on from; epochs that the checkpoint has not seen are dropped."""
     try:
-        checkpoint = torch.load(folder.checkpoint(assignment.key), map_location=device, weights_only=True)
+        checkpoint = torch.load(folder.checkpoint(assignment.key), map_location="cpu", weights_only=True)
         record = read_record(folder.live_record(assignment.key))
-    except (FileNotFoundError, RuntimeError, EOFError, pickle.UnpicklingError, RecordError):
+    except UNREADABLE:
         pass  # there is none yet, or a crash of the machine cut it: the trial begins at the beginning
     else:
         kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= checkpoint["epoch"])

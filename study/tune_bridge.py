@@ -36,6 +36,8 @@ def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, resources: 
         TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S="0",
         TUNE_FUNCTION_THREAD_TIMEOUT_S="600",
     )
+    # Of its snapshot, which nobody reads, it would tell with a traceback that a full disk does not hold it.
+    logging.getLogger("ray.tune.execution.experiment_state").setLevel(logging.CRITICAL)
     lost_workers: Counter[str] = Counter()
     coordinator_errors: list[Exception] = []
     trainable = tune.with_resources(run_assignment, {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial})

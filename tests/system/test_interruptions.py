@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 
@@ -71,6 +72,9 @@ def test_a_study_whose_driver_was_killed_ends_as_an_undisturbed_one(
     under_way = in_mid_trial(first, results, records_before=2, epochs=2)
     first.kill_with_descendants()
     ended_before = untouched(results)
+    left = studies.status(results)
+    assert left.code == 0, left
+    assert re.search(rf"one_by_one: {len(ended_before)}/10 trials, [01] running", left.out)
 
     second = studies.run(one_by_one.file, results)
     assert second.code == 0, second
@@ -88,6 +92,9 @@ def test_ctrl_c_and_sigterm_stop_a_study_in_one_line_and_it_goes_on(
     told = f"stopped; nothing that ended is lost; the same command goes on in {results}\n"
     first = studies.start(one_by_one.file, results)
     in_mid_trial(first, results, records_before=1, epochs=1)
+    looked = studies.status(results)
+    assert (looked.code, looked.err) == (0, ""), looked
+    assert re.search(r"one_by_one: [1-9]/10 trials", looked.out)
     first.ctrl_c()
     stopped = first.end()
     assert (stopped.code, stopped.err) == (130, told)
@@ -109,10 +116,11 @@ def test_a_trial_whose_worker_was_killed_goes_on_and_nothing_listens_beyond_this
 ) -> None:
     results = tmp_path / "results"
     started = studies.start(one_by_one.file, results)
-    under_way = in_mid_trial(started, results, records_before=1, epochs=2)
+    in_mid_trial(started, results, records_before=0, epochs=1)
     descendants = started.descendants()
     assert not foreign_listeners([psutil.Process(started.process.pid), *descendants])
     (worker,) = (process for process in descendants if "ImplicitFunc" in " ".join(process.cmdline()))
+    under_way = in_mid_trial(started, results, records_before=1, epochs=2)
     worker.kill()
 
     outcome = started.end()

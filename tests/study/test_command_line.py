@@ -1,0 +1,253 @@
+"""The command line as ``main`` runs it: wrong input gives one line and exit code 2, and no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from made_trials import assignment, record
+
+import run_study
+from bimp.data import prepare
+from study import faults
+from study.plan import plan, plan_document, plan_json
+from study.records import write_record
+from study.results import ResultsFolder
+from study.spec import load_study
+
+TINY = Path(__file__).parents[2] / "search_spaces" / "tiny.yaml"
+
+
+@dataclass(frozen=True)
+class Told:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """A command may set what its own process alone would see."""
+    environment, timeout = dict(os.environ), socket.getdefaulttimeout()
+    yield
+    socket.setdefaulttimeout(timeout)
+    os.environ.clear()
+    os.environ.update(environment)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("data")
+    prepare("digits", root)
+    return root
+
+
+class Command:
+    """``python run_study.py ARGUMENTS``, in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str | Path) -> Told:
+        self._monkeypatch.setattr(sys, "argv", ["run_study.py", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            run_study.main()
+        captured = self._capsys.readouterr()
+        return Told(int(ended.value.code or 0), captured.out, captured.err)
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+def assert_refused(told: Told, *words: str) -> None:
+    assert told.code == 2, told
+    assert told.err.startswith("error: ")
+    assert told.err.count("\n") == 1, told.err
+    for word in words:
+        assert word in told.err
+    assert "Traceback" not in told.out
+
+
+@pytest.mark.parametrize("verb", [["plan"], ["plan", "--json"], ["run"]])
+class TestStudyFile:
+    def test_missing(self, command: Command, verb: list[str], tmp_path: Path) -> None:
+        assert_refused(command(*verb, tmp_path / "none.yaml"), f"{tmp_path / 'none.yaml'}: ", "No such file")
+
+    def test_a_folder(self, command: Command, verb: list[str], tmp_path: Path) -> None:
+        assert_refused(command(*verb, tmp_path), f"{tmp_path}: ", "Is a directory")
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            (b"", "expected a mapping"),
+            (b"\xff\xfe\x00", "not UTF-8"),
+            (b"name: [", "expected valid YAML"),
+            (b"name: a\nnam: b\n", ":2: nam: found an unknown key"),
+            (b"name: a\nname: b\n", "a second time"),
+            (TINY.read_bytes().replace(b"budget: 5000", b"budget: 5"), "budget"),
+            (TINY.read_bytes().replace(b"[2, 8]", b"[8, 2]"), "space.num_clusters"),
+            (TINY.read_bytes().replace(b"backbone: gcn", b"backbone: gnn"), "arms.backbone"),
+        ],
+    )
+    def test_broken(self, command: Command, verb: list[str], tmp_path: Path, content: bytes, told: str) -> None:
+        file = tmp_path / "study.yaml"
+        file.write_bytes(content)
+        refused = command(*verb, file)
+        assert_refused(refused, str(file), told)
+        assert refused.out == "", "a broken file has no plan"
+
+
+def test_plan_as_json_is_the_list_of_cells(command: Command) -> None:
+    told = command("plan", TINY, "--json")
+    assert (told.code, told.err) == (0, "")
+    assert json.loads(told.out) == json.loads(json.dumps(plan_json(plan(load_study(TINY)))))
+
+
+def test_plan_spends_nothing(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = command("plan", TINY)
+    assert told.code == 0
+    assert all(cell.id in told.out for cell in plan(load_study(TINY)).cells)
+    assert list(tmp_path.iterdir()) == []
+
+
+class TestResultsFolder:
+    def test_of_another_study(self, command: Command, tmp_path: Path, data: Path) -> None:
+        results, other = tmp_path / "results", tmp_path / "other.yaml"
+        results.mkdir()
+        (results / "study.yaml").write_bytes(TINY.read_bytes())
+        other.write_text(TINY.read_text().replace("seed: 0 ", "seed: 1 "))
+        assert_refused(
+            command("run", other, "--results", results, "--data", data), f"{results}: ", "another study", "seed: 0 -> 1"
+        )
+
+    def test_whose_study_cannot_be_read(self, command: Command, tmp_path: Path, data: Path) -> None:
+        (tmp_path / "study.yaml").write_text("x")
+        assert_refused(command("run", TINY, "--results", tmp_path, "--data", data), f"{tmp_path / 'study.yaml'}:1: ")
+
+    def test_with_a_record_that_cannot_be_read(self, command: Command, tmp_path: Path, data: Path) -> None:
+        (tmp_path / "records").mkdir()
+        path = tmp_path / "records" / "0123.parquet"
+        path.write_bytes(b"PAR1")
+        assert_refused(command("run", TINY, "--results", tmp_path, "--data", data), f"{path}: not a readable Parquet")
+
+    def test_with_a_journal_that_cannot_be_read(self, command: Command, tmp_path: Path, data: Path) -> None:
+        (tmp_path / "journal.jsonl").write_text("x\n")
+        refused = command("run", TINY, "--results", tmp_path, "--data", data)
+        assert_refused(refused, f"{tmp_path / 'journal.jsonl'}:1: not a journal entry")
+
+    @pytest.mark.parametrize("option", ["--results", "--data"])
+    def test_that_is_a_file(self, command: Command, tmp_path: Path, option: str) -> None:
+        (tmp_path / "taken").write_text("")
+        places = {"--results": tmp_path / "results", "--data": tmp_path / "data", option: tmp_path / "taken"}
+        refused = command("run", TINY, *(part for pair in places.items() for part in map(str, pair)))
+        assert_refused(refused, f"{tmp_path / 'taken'}: no folder can be made there", f"name another with {option}")
+
+    def test_with_altered_data(self, command: Command, tmp_path: Path) -> None:
+        prepare("digits", tmp_path / "data")
+        path = tmp_path / "data" / "digits" / "y.bin"
+        path.write_bytes(bytes(path.stat().st_size))
+        refused = command("run", TINY, "--results", tmp_path / "results", "--data", tmp_path / "data")
+        assert_refused(refused, str(path), "prepare digits --force")
+
+
+class TestStatus:
+    def test_of_an_empty_folder(self, command: Command, tmp_path: Path) -> None:
+        assert_refused(command("status", tmp_path), f"{tmp_path}: no study here")
+
+    def test_of_a_folder_that_is_not_there(self, command: Command, tmp_path: Path) -> None:
+        assert_refused(command("status", tmp_path / "none"), f"{tmp_path / 'none'}: no study here")
+
+    def test_of_a_broken_plan(self, command: Command, tmp_path: Path) -> None:
+        (tmp_path / "plan.json").write_text("{")
+        assert_refused(command("status", tmp_path), f"{tmp_path / 'plan.json'}: not the plan of a study")
+
+    def test_names_every_trial_that_failed(self, command: Command, tmp_path: Path) -> None:
+        folder = ResultsFolder(tmp_path)
+        folder.create()
+        folder.plan_file.write_text(json.dumps(plan_document(plan(load_study(TINY)))))
+        failed = record(
+            assignment(tmp_path, cell="digits-gcn-boosting-L2-5k"), 1, status="failed", reason="OSError: [Errno 5] gone"
+        )
+        write_record(failed, folder.record(failed.key))
+        told = command("status", tmp_path)
+        assert (told.code, told.err) == (0, "")
+        assert "tiny: 1/10 trials" in told.out
+        assert told.out.splitlines()[-1] == (
+            f"{failed.key} digits-gcn-boosting-L2-5k search seed 41: failed, OSError: [Errno 5] gone"
+        )
+
+
+class TestPrepare:
+    def test_an_unknown_dataset(self, command: Command, tmp_path: Path) -> None:
+        refused = command("prepare", "mnist", "--data", tmp_path)
+        assert_refused(refused, "dataset: found 'mnist', expected one of digits, zinc, cluster, enzymes")
+
+    def test_where_a_file_is(self, command: Command, tmp_path: Path) -> None:
+        (tmp_path / "taken").write_text("")
+        assert_refused(command("prepare", "digits", "--data", tmp_path / "taken"), "name another with --data")
+
+    def test_raw_files_that_are_not_there(self, command: Command, tmp_path: Path) -> None:
+        refused = command("prepare", "zinc", "--from", tmp_path / "none", "--data", tmp_path)
+        assert_refused(refused, f"{tmp_path / 'none' / 'train.pickle'}: found no file")
+
+    def test_pickles_that_nobody_vouches_for(self, command: Command, tmp_path: Path) -> None:
+        raw = tmp_path / "raw"
+        raw.mkdir()
+        for split in ("train", "val", "test"):
+            (raw / f"{split}.pickle").write_bytes(b"cos\nsystem\n(S'touch /nowhere/at/all'\ntR.")
+            (raw / f"{split}.index").write_text("0")
+        refused = command("prepare", "zinc", "--from", raw, "--data", tmp_path / "data")
+        assert_refused(refused, str(raw / "train.pickle"), "--trust")
+        assert not (tmp_path / "data" / "zinc").exists()
+
+    def test_says_what_was_prepared(self, command: Command, data: Path) -> None:
+        told = command("prepare", "digits", "--data", data)
+        assert (told.code, told.err) == (0, "")
+        assert told.out.startswith("digits: 1,797 graphs, ")
+
+
+def test_a_full_disk_is_told_in_one_line(
+    command: Command, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "records/k.parquet")
+
+    monkeypatch.setattr("study.driver.start_ray", full)
+    refused = command("run", TINY, "--results", tmp_path / "results", "--data", data)
+    assert_refused(refused, "No space left on device: 'records/k.parquet'", "the same command goes on")
+
+
+def test_an_interruption_is_told_without_calling_it_an_error(
+    command: Command, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("study.driver.start_ray", interrupted)
+    results = tmp_path / "results"
+    told = command("run", TINY, "--results", results, "--data", data)
+    assert told.code == 130
+    assert told.err == f"stopped; nothing that ended is lost; the same command goes on in {results}\n"
+
+
+def test_a_fault_of_the_code_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: Path) -> None:
+    def faulty(*_: object, **__: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "a file of ours")
+
+    monkeypatch.setattr("study.driver.start_ray", faulty)
+    monkeypatch.setattr(
+        sys, "argv", ["run_study.py", "run", str(TINY), "--results", str(tmp_path), "--data", str(data)]
+    )
+    with pytest.raises(FileNotFoundError):
+        run_study.main()
+    assert faults.in_one_line(ZeroDivisionError()) is None

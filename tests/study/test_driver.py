@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from study import driver
+from study.driver import ResultsError, RunOptions, claim, run_study
+from study.faults import FolderError, StudyInterruptedError
+from study.plan import plan, plan_document
+from study.results import ResultsFolder
+from study.spec import load_study
+
+STUDY = """\
+name: made
+caption: A caption.
+arms: {dataset: digits, backbone: gcn, placement: [none, boosting], hidden_dim: 6, layers: 2}
+space: {learning_rate: {log_uniform: [1e-3, 1e-2]}}
+fixed: {max_epochs: 2, num_clusters: 3, sigma_m: 0.5}
+search: {trials: 4}
+confirm: {seeds: [41, 95]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ResultsFolder:
+    return ResultsFolder(tmp_path / "results")
+
+
+def study_file(tmp_path: Path, **changes: str) -> Path:
+    text = STUDY
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    file = tmp_path / f"study{len(list(tmp_path.glob('*.yaml')))}.yaml"
+    file.write_text(text)
+    return file
+
+
+def claimed(folder: ResultsFolder, file: Path) -> None:
+    spec = load_study(file)
+    claim(folder, file, spec, plan(spec))
+
+
+def options(tmp_path: Path) -> RunOptions:
+    return RunOptions(results=tmp_path / "results", data=tmp_path / "data", address=None, mlflow=None)
+
+
+def test_a_new_folder_says_what_was_asked_for(folder: ResultsFolder, tmp_path: Path) -> None:
+    file = study_file(tmp_path)
+    claimed(folder, file)
+    assert folder.study_file.read_bytes() == file.read_bytes()
+    assert json.loads(folder.plan_file.read_text()) == json.loads(json.dumps(plan_document(plan(load_study(file)))))
+    assert sorted(path.name for path in folder.root.iterdir()) == [
+        "live",
+        "plan.json",
+        "records",
+        "study.yaml",
+        "weights",
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"caption: A caption.": "caption: Another."},
+        {"trials: 4": "trials: 9"},
+        {"[41, 95]": "[41, 95, 12]"},
+        {"[none, boosting]": "[boosting, none]"},
+        {"confirm:": "resources: {max_concurrent: 1}\nconfirm:"},
+    ],
+)
+def test_a_study_that_changes_no_trial_goes_on_in_its_folder(
+    folder: ResultsFolder, tmp_path: Path, changes: dict[str, str]
+) -> None:
+    claimed(folder, study_file(tmp_path))
+    changed = study_file(tmp_path, **changes)
+    claimed(folder, changed)
+    assert folder.study_file.read_bytes() == changed.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"name: made": "name: other"}, "name: made -> other"),
+        ({"max_epochs: 2": "max_epochs: 3"}, "fixed.max_epochs: 2 -> 3"),
+        ({"trials: 4": "trials: 3"}, "search.trials: 4 -> 3"),
+        ({"[41, 95]": "[41]"}, "confirm.seeds: [41, 95] -> [41]"),
+    ],
+)
+def test_another_study_is_refused_and_the_folder_stays_as_it_was(
+    folder: ResultsFolder, tmp_path: Path, changes: dict[str, str], told: str
+) -> None:
+    claimed(folder, study_file(tmp_path))
+    before = {path: path.read_bytes() for path in folder.root.iterdir() if path.is_file()}
+    other = study_file(tmp_path, **changes)
+    with pytest.raises(ResultsError) as caught:
+        claimed(folder, other)
+    assert f"holds another study than {other}" in str(caught.value)
+    assert told in str(caught.value)
+    assert "--results" in str(caught.value)
+    assert {path: path.read_bytes() for path in folder.root.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize(("taken", "option"), [("results", "--results"), ("data", "--data")])
+def test_a_file_in_the_place_of_a_folder_is_named_with_its_option(tmp_path: Path, taken: str, option: str) -> None:
+    (tmp_path / taken).write_text("")
+    with pytest.raises(FolderError, match=rf"^{tmp_path / taken}: no folder .* name another with {option}$"):
+        run_study(study_file(tmp_path), options(tmp_path), Console(file=io.StringIO()))
+
+
+def test_ctrl_c_before_training_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(driver, "start_ray", interrupted)
+    with pytest.raises(StudyInterruptedError) as caught:
+        run_study(study_file(tmp_path), options(tmp_path), Console(file=io.StringIO()))
+    assert str(caught.value) == (
+        f"stopped; nothing that ended is lost; the same command goes on in {tmp_path / 'results'}"
+    )

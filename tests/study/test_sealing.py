@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_trials import assignment, record
+
+from study.records import Status, read_record, write_record
+from study.results import ResultsFolder
+from study.sealing import seal
+
+TRACEBACK = "Traceback of an earlier try"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ResultsFolder:
+    folder = ResultsFolder(tmp_path)
+    folder.create()
+    return folder
+
+
+def live(folder: ResultsFolder, epochs: int, status: Status = "running", reason: str | None = None) -> None:
+    trial = assignment(folder.root)
+    so_far = record(trial, epochs)
+    write_record(replace(so_far, status=status, reason=reason), folder.live_record(trial.key))
+    folder.checkpoint(trial.key).write_bytes(b"a checkpoint")
+    folder.errors.mkdir()
+    folder.error(trial.key).write_text(TRACEBACK)
+
+
+def test_a_pruned_trial_ends_at_its_rung(folder: ResultsFolder) -> None:
+    """The worker was an epoch ahead when it was stopped: what came after the rung is no part of the trial."""
+    live(folder, epochs=5)
+    sealed = seal(assignment(folder.root), folder, pruned_at=4)
+    assert (sealed.status, sealed.reason, sealed.num_epochs) == ("pruned", "at the rung of epoch 4", 4)
+    assert (sealed.val_metric, sealed.val_loss, sealed.ended_at) == (0.4, 0.25, 4.0)
+    assert read_record(folder.record(sealed.key)) == sealed
+
+
+@pytest.mark.parametrize(("status", "reason"), [("finished", "max_epochs"), ("diverged", "epoch 3: loss nan")])
+@pytest.mark.parametrize("pruned_at", [None, 2])
+@pytest.mark.parametrize("error", [None, "its worker was lost 3 times"])
+def test_the_workers_own_word_counts_first(
+    folder: ResultsFolder, status: Status, reason: str, pruned_at: int | None, error: str | None
+) -> None:
+    live(folder, epochs=2, status=status, reason=reason)
+    sealed = seal(assignment(folder.root), folder, pruned_at=pruned_at, error=error)
+    assert (sealed.status, sealed.reason, sealed.num_epochs) == (status, reason, 2)
+
+
+def test_a_lost_worker_counts_before_a_rung(folder: ResultsFolder) -> None:
+    live(folder, epochs=2)
+    sealed = seal(assignment(folder.root), folder, pruned_at=2, error="its worker was lost 3 times")
+    assert (sealed.status, sealed.reason, sealed.num_epochs) == ("failed", "its worker was lost 3 times", 2)
+
+
+def test_a_worker_that_ends_without_a_word_failed(folder: ResultsFolder) -> None:
+    live(folder, epochs=2)
+    sealed = seal(assignment(folder.root), folder)
+    assert (sealed.status, sealed.reason) == ("failed", "its worker ended after epoch 2 without a word")
+
+
+@pytest.mark.parametrize("found", ["nothing", "a cut record"])
+def test_a_worker_that_left_no_record_failed_before_its_first_epoch(folder: ResultsFolder, found: str) -> None:
+    trial = assignment(folder.root)
+    if found == "a cut record":
+        folder.live_folder(trial.key).mkdir()
+        folder.live_record(trial.key).write_bytes(b"PAR1")
+    sealed = seal(trial, folder, error="its worker was lost 3 times")
+    assert (sealed.status, sealed.num_epochs, sealed.device) == ("failed", 0, "unknown")
+    assert read_record(folder.record(trial.key)) == sealed
+
+
+def test_a_failed_trial_keeps_what_the_next_start_goes_on_from(folder: ResultsFolder) -> None:
+    live(folder, epochs=1, status="failed", reason="OSError: gone")
+    sealed = seal(assignment(folder.root), folder)
+    assert (sealed.status, sealed.reason) == ("failed", "OSError: gone")
+    assert folder.checkpoint(sealed.key).exists()
+    assert folder.live_record(sealed.key).exists()
+    assert folder.error(sealed.key).read_text() == TRACEBACK
+
+
+def test_any_other_trial_leaves_its_record_alone(folder: ResultsFolder) -> None:
+    live(folder, epochs=3, status="finished", reason="max_epochs")
+    seal(assignment(folder.root), folder)
+    assert list(folder.live.iterdir()) == []
+    assert list(folder.errors.iterdir()) == []

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_trials import assignment, config, record
+
+from study.journal import Journal, JournalEntry
+from study.plan import plan, plan_document
+from study.progress import StudyView
+from study.records import RecordError, TrialRecord, write_record
+from study.results import ResultsFolder
+from study.spec import read_study
+from study.status import StatusError, study_status
+
+GATED, VANILLA = "digits-gcn-boosting-L2-h6", "digits-gcn-none-L2-h6"
+STUDY = """
+name: made
+arms: {dataset: digits, backbone: gcn, placement: [none, boosting], hidden_dim: 6, layers: 2}
+space: {learning_rate: {log_uniform: [1e-3, 1e-2]}}
+fixed: {max_epochs: 3, num_clusters: 3, sigma_m: 0.5}
+search: {trials: 4}
+confirm: {seeds: [41, 95]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ResultsFolder:
+    folder = ResultsFolder(tmp_path / "results")
+    folder.create()
+    folder.plan_file.write_text(json.dumps(plan_document(plan(read_study(STUDY)))))
+    return folder
+
+
+def made(folder: ResultsFolder, seed: int, epochs: int = 3, phase: Any = "search", **changes: Any) -> TrialRecord:
+    return record(assignment(folder.root, phase=phase, config=config(seed=seed)), epochs, **changes)
+
+
+def sealed(folder: ResultsFolder, seed: int, **changes: Any) -> TrialRecord:
+    ended = made(folder, seed, **changes)
+    write_record(ended, folder.record(ended.key))
+    return ended
+
+
+def begun(folder: ResultsFolder, seed: int, **changes: Any) -> Path:
+    under_way = made(folder, seed, **changes)
+    write_record(under_way, folder.live_record(under_way.key))
+    return folder.live_record(under_way.key)
+
+
+def view(folder: ResultsFolder) -> StudyView:
+    return study_status(folder.root)[0]
+
+
+def test_a_study_that_has_just_begun(folder: ResultsFolder) -> None:
+    seen = view(folder)
+    assert (seen.study, seen.ended, seen.total, seen.running, seen.slots) == ("made", 0, 12, 0, None)
+    assert [line.goal.cell for line in seen.cells] == [VANILLA, GATED]
+    assert seen.seconds_left is None
+
+
+def test_a_study_in_the_middle(folder: ResultsFolder) -> None:
+    sealed(folder, 1, status="finished", reason="max_epochs")
+    sealed(folder, 2, epochs=2, status="pruned", reason="at the rung of epoch 2")
+    diverged = sealed(folder, 3, epochs=0, status="diverged", reason="epoch 1: loss nan in training")
+    sealed(folder, 41, phase="confirm", status="finished", reason="max_epochs")
+    begun(folder, 95, phase="confirm", epochs=1)
+    seen, troubles = study_status(folder.root)
+    vanilla, gated = seen.cells
+    assert (vanilla.searched, vanilla.confirmed, vanilla.best) == (0, 0, None)
+    assert (gated.searched, gated.running, gated.pruned, gated.diverged, gated.failed) == (3, 1, 1, 1, 0)
+    assert gated.confirmed == 1
+    assert gated.best == 0.3, "of the search: 0.3 finished, 0.2 pruned"
+    assert (seen.ended, seen.running) == (4, 1)
+    assert troubles == [f"{diverged.key} {GATED} search seed 3: diverged, epoch 1: loss nan in training"]
+
+
+def test_a_failed_trial_waits_for_the_next_start_and_does_not_run(folder: ResultsFolder) -> None:
+    failed = sealed(folder, 1, epochs=1, status="failed", reason="OSError: gone")
+    begun(folder, 1, epochs=1, status="failed", reason="OSError: gone")
+    seen, troubles = study_status(folder.root)
+    assert (seen.cells[1].failed, seen.running) == (1, 0)
+    assert troubles == [f"{failed.key} {GATED} search seed 1: failed, OSError: gone"]
+
+
+def test_a_configuration_that_was_sampled_twice_counts_twice(folder: ResultsFolder) -> None:
+    once = sealed(folder, 1, status="finished", reason="max_epochs")
+    for number in range(2):
+        Journal(folder.journal_file).append(JournalEntry(cell=GATED, number=number, key=once.key, values={}))
+    assert view(folder).cells[1].searched == 2
+
+
+def test_a_live_record_that_vanishes_was_sealed(folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = begun(folder, 1)
+    seen = list(folder.live.glob("*/record.parquet"))
+    path.unlink()
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter(seen if self == folder.live else []))
+    assert view(folder).running == 0
+
+
+def test_a_record_that_cannot_be_read_is_named(folder: ResultsFolder) -> None:
+    path = begun(folder, 1)
+    path.write_bytes(b"PAR1")
+    with pytest.raises(RecordError, match=str(path)):
+        study_status(folder.root)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"cells": [{"id": "a"}]}', '{"cells": 3}'])
+def test_a_plan_that_is_none_is_named(folder: ResultsFolder, content: str) -> None:
+    folder.plan_file.write_text(content)
+    with pytest.raises(StatusError, match=rf"^{folder.plan_file}: not the plan of a study .* run the study again"):
+        study_status(folder.root)
+
+
+def test_a_record_of_another_study_is_named(folder: ResultsFolder) -> None:
+    stray = sealed(folder, 1, cell="another-cell", status="finished")
+    with pytest.raises(StatusError, match=rf"{stray.key}.parquet: found a trial of cell another-cell"):
+        study_status(folder.root)
+
+
+def test_a_folder_without_a_study_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StatusError, match=r"no study here \(plan.json is missing\)"):
+        study_status(tmp_path)
