@@ -81,11 +81,15 @@ def rebuild_mlflow(
     mlflow: Annotated[str | None, typer.Option(help="MLflow tracking URI; else DIR/mlflow.db.")] = None,
 ) -> None:
     """Bring MLflow up to the records in DIR: what it holds already stays, and a second time changes nothing."""
-    from study.tracking import MlflowMirror, default_tracking_uri, masked
+    from study.tracking import MirrorError, MlflowMirror, default_tracking_uri, masked, mirror_errors
 
     mirror = MlflowMirror(mlflow or default_tracking_uri(results), results)
-    read = mirror.sync_folder()
-    mirror.finish()
+    try:
+        read = mirror.sync_folder()
+        mirror.finish()
+    except mirror_errors() as error:
+        uri = masked(mirror.tracking_uri)
+        raise MirrorError(f"{uri}: MLflow cannot be written ({type(error).__name__}); is it running?") from error
     _console().print(f"{read} records mirrored to {masked(mirror.tracking_uri)}", markup=False, soft_wrap=True)
 
 

@@ -20,7 +20,7 @@ from study.plan import StudyPlan, identity_differences, plan_document
 from study.plan import plan as plan_study
 from study.provenance import git_state
 from study.records import replacing
-from study.results import ResultsFolder
+from study.results import ResultsFolder, ResultsFolderError
 from study.spec import StudySpec, load_study
 from study.tracking import MirrorThread
 from study.trial import TrialAssignment
@@ -43,15 +43,12 @@ class RunOptions:
     mlflow: str | None
 
 
-class ResultsError(ValueError):
-    """A results folder that belongs to another study; lists what differs."""
-
-
 def run_study(study_file: Path, options: RunOptions, console: Console) -> TableFiles:
     """Run, or take up again, the study in ``study_file`` and write its tables.
 
     Raises:
-        SpecError: the file is no study that can run. ResultsError: the results folder holds another study.
+        SpecError: the file is no study that can run. ResultsFolderError: the results folder holds another study, or
+            another run works in it.
         DataError: a dataset cannot be prepared. ClusterError: no trial fits on the cluster.
         FolderError: no results or data can be written where they should be.
         StudyInterruptedError: Ctrl-C or SIGTERM; what ended is on record.
@@ -69,12 +66,15 @@ def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions
     """Run what is left of the study; False if it was interrupted."""
     spec = load_study(study_file)
     plan = plan_study(spec)
-    claim(folder, study_file, spec, plan)
-    fingerprints = _checked_data(plan, options.data, console)
-    coordinator = StudyCoordinator(spec, plan, folder, fingerprints, _assignments(spec, folder, options, fingerprints))
-    if not coordinator.done:
-        _train(coordinator, spec, folder, options, console)
-        _tell_of_failures(coordinator, folder, console)
+    require_folder(folder.root, "--results")
+    with folder.for_one_run():
+        claim(folder, study_file, spec, plan)
+        fingerprints = _checked_data(plan, options.data, console)
+        assign = _assignments(spec, folder, options, fingerprints)
+        coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign)
+        if not coordinator.done:
+            _train(coordinator, spec, folder, options, console)
+            _tell_of_failures(coordinator, folder, console)
     return coordinator.done
 
 
@@ -115,7 +115,7 @@ def claim(folder: ResultsFolder, study_file: Path, spec: StudySpec, plan: StudyP
     """Make ``folder`` this study's, or check that it is.
 
     Raises:
-        ResultsError: it holds a study with other cells, spaces, seeds or training.
+        ResultsFolderError: it holds a study with other cells, spaces, seeds or training.
         FolderError: it is no folder, and cannot be made one.
     """
     require_folder(folder.root, "--results")
@@ -123,7 +123,7 @@ def claim(folder: ResultsFolder, study_file: Path, spec: StudySpec, plan: StudyP
     if folder.study_file.exists():
         differences = identity_differences(load_study(folder.study_file), spec)
         if differences:
-            raise ResultsError(
+            raise ResultsFolderError(
                 f"{folder.root}: holds another study than {study_file} ({'; '.join(differences)}); "
                 "name another folder with --results"
             )

@@ -47,12 +47,14 @@ def user_errors() -> tuple[type[Exception], ...]:
     """Every error that a command shows in one line; the packages that raise them are loaded only now."""
     from bimp.config import ConfigError
     from bimp.data import DataError
+    from reports import ResultsError
     from study.cluster import ClusterError
-    from study.driver import ResultsError
     from study.journal import JournalError
     from study.records import RecordError
+    from study.results import ResultsFolderError
     from study.spec import SpecError
     from study.status import StatusError
+    from study.tracking import MirrorError
 
     return (
         ClusterError,
@@ -60,8 +62,10 @@ def user_errors() -> tuple[type[Exception], ...]:
         DataError,
         FolderError,
         JournalError,
+        MirrorError,
         RecordError,
         ResultsError,
+        ResultsFolderError,
         SpecError,
         StatusError,
         StudyInterruptedError,

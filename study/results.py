@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+
+class ResultsFolderError(ValueError):
+    """A results folder that this study cannot have: it holds another one, or another run works in it."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,22 @@ class ResultsFolder:
 
     def final_weights(self, key: str) -> Path:
         return self.weights / f"{key}.pt"
+
+    @contextmanager
+    def for_one_run(self) -> Iterator[None]:
+        """Keep other runs on this machine or this shared disk out; a run that dies lets go.
+
+        Raises:
+            ResultsFolderError: another run works in this folder.
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(self.root / ".lock", timeout=0):
+                yield
+        except Timeout as error:
+            raise ResultsFolderError(
+                f"{self.root}: another run works in this folder; wait for it, or name another with --results"
+            ) from error
 
     def create(self) -> None:
         """Make the folders that are missing."""

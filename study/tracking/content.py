@@ -19,6 +19,7 @@ RUN_STATUS = {
     "running": "RUNNING",
     "finished": "FINISHED",
     "pruned": "FINISHED",
+    "superseded": "FINISHED",
     "diverged": "FAILED",
     "failed": "FAILED",
 }

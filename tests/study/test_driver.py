@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from study import driver
-from study.driver import ResultsError, RunOptions, claim, run_study
+from study.driver import RunOptions, claim, run_study
 from study.faults import FolderError, StudyInterruptedError
 from study.plan import plan, plan_document
-from study.results import ResultsFolder
+from study.results import ResultsFolder, ResultsFolderError
 from study.spec import load_study
 
 STUDY = """\
@@ -97,7 +97,7 @@ def test_another_study_is_refused_and_the_folder_stays_as_it_was(
     claimed(folder, study_file(tmp_path))
     before = {path: path.read_bytes() for path in folder.root.iterdir() if path.is_file()}
     other = study_file(tmp_path, **changes)
-    with pytest.raises(ResultsError) as caught:
+    with pytest.raises(ResultsFolderError) as caught:
         claimed(folder, other)
     assert f"holds another study than {other}" in str(caught.value)
     assert told in str(caught.value)
@@ -122,3 +122,15 @@ def test_ctrl_c_before_training_says_how_to_go_on(tmp_path: Path, monkeypatch: p
     assert str(caught.value) == (
         f"stopped; nothing that ended is lost; the same command goes on in {tmp_path / 'results'}"
     )
+
+
+def test_a_second_run_in_the_same_folder_is_refused_until_the_first_ends(tmp_path: Path) -> None:
+    folder = ResultsFolder(tmp_path / "results")
+    with (
+        folder.for_one_run(),
+        pytest.raises(ResultsFolderError, match="another run works in this folder"),
+        ResultsFolder(tmp_path / "results").for_one_run(),
+    ):
+        pass
+    with folder.for_one_run():
+        pass

@@ -11,17 +11,17 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.records import EpochRecord, TrialRecord, write_record
+from study.records import EpochRecord, Status, TrialRecord, write_record
 from study.results import ResultsFolder
 from study.tracking import MlflowMirror, default_tracking_uri, masked, masked_text, ui_command, ui_page
 from study.tracking.address import CLIENT_SETTINGS, create_database, set_client_settings
-from study.tracking.content import MetricRow, epoch_metrics, final_metrics, trial_parameters
+from study.tracking.content import RUN_STATUS, MetricRow, epoch_metrics, final_metrics, trial_parameters
 from study.tracking.loop import MirrorThread
 from study.tracking.names import MirrorError, cell_names, read_plan, trial_name
 from study.tracking.state import MirrorState
@@ -728,3 +728,7 @@ def test_the_state_of_a_run_without_the_tag_is_that_of_an_empty_run() -> None:
     assert empty.epochs == 0
     assert not empty.denied_by(record())
     assert MirrorState.of({"mirror_state": str(empty.after(record()))}) == empty.after(record())
+
+
+def test_every_status_of_a_record_has_one_in_mlflow() -> None:
+    assert set(RUN_STATUS) == set(get_args(Status))
