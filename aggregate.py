@@ -30,8 +30,12 @@ def tables(
     from reports.terminal import WIDTH
     from study.records import RecordError
 
+    folder = out or results / "tables"
+    if folder.exists() and not folder.is_dir():
+        print(f"error: {folder}: found a file, expected a folder; name another with --out", file=sys.stderr)
+        raise typer.Exit(2)
     try:
-        files = write_tables(results, out or results / "tables")
+        files = write_tables(results, folder)
     except (ResultsError, RecordError, OSError) as error:
         print("error:", " ".join(str(error).split()), file=sys.stderr)
         raise typer.Exit(2) from error

@@ -23,6 +23,7 @@ WIDTH_OF_FILES = 120
 NETWORK_PATIENCE_S = 20.0
 """After so long without a byte a download has failed; the libraries that download would wait for ever."""
 
+TRIALS_FAILED = 1
 WRONG_INPUT = 2
 INTERRUPTED = 130
 
@@ -48,7 +49,10 @@ def run(
     address: Annotated[str | None, typer.Option(help="Address of a running Ray cluster; else a local one.")] = None,
     mlflow: Annotated[str | None, typer.Option(help="MLflow tracking URI; else RESULTS/mlflow.db.")] = None,
 ) -> None:
-    """Run the study in FILE, or go on with it: the same command resumes, and finished trials are not run twice."""
+    """Run the study in FILE, or go on with it: the same command resumes, and finished trials are not run twice.
+
+    Ends with 0; with 1 if trials failed, with 2 on wrong input, with 130 if it was stopped.
+    """
     from study.cluster import prepare_environment
 
     prepare_environment(joins=address is not None)
@@ -59,7 +63,10 @@ def run(
     folder = results or Path("results") / load_study(file).name
     console = _console()
     options = RunOptions(results=folder, data=data, address=address, mlflow=mlflow)
-    print_outcome(run_study(file, options, console), folder, mlflow, console)
+    end = run_study(file, options, console)
+    print_outcome(end.tables, folder, mlflow, console)
+    if end.failed:
+        raise typer.Exit(TRIALS_FAILED)
 
 
 @app.command()
@@ -71,6 +78,8 @@ def status(results: Annotated[Path, typer.Argument(metavar="DIR", help="The resu
     view, troubles = study_status(results)
     console = _console()
     console.print(render_view(view))
+    if view.running:
+        console.print("running: under way, or begun by a run that stopped and waiting for the next", soft_wrap=True)
     for line in troubles:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 

@@ -1,7 +1,7 @@
 """What one trial is: its model, its training and its data, as frozen values.
 
 A :class:`TrialConfig` is complete: nothing that changes a result is left to a default elsewhere.
-Its hash, :func:`trial_key`, is the identity of the trial everywhere (records, MLflow, resume).
+Its hash, :func:`trial_key`, is the identity of the trial: the same on every machine and at every start.
 """
 
 from __future__ import annotations

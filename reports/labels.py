@@ -51,12 +51,12 @@ def detail(summary: CellSummary, key: str) -> Detail:
 def label_cells(summaries: Sequence[CellSummary]) -> tuple[Label, ...]:
     """The names of cells that stand together between two rules of a table, told apart where they would be equal.
 
-    A name carries the value of what was searched within its cell and has no column of its own.
+    A name carries the value of what was searched within its cell, or is an arm of the gate here, and has no column.
     Cells whose number of layers differs need no more than that: it has its own column.
     """
     plain = [_plain_label(summary) for summary in summaries]
     labels = [
-        replace(label, details=tuple(detail(summary, key) for key in _searched(summary)))
+        replace(label, details=tuple(detail(summary, key) for key in _named(summary, summaries)))
         for label, summary in zip(plain, summaries, strict=True)
     ]
     names = [(label, summary.chosen.layers) for label, summary in zip(plain, summaries, strict=True)]
@@ -81,15 +81,21 @@ def _plain_label(summary: CellSummary) -> Label:
     return Label(prefix=where or "bi", name=name)
 
 
-def _searched(summary: CellSummary) -> tuple[str, ...]:
-    return tuple(key for key in DISTINGUISHING if key in summary.searched)
+def _named(summary: CellSummary, together: Sequence[CellSummary]) -> tuple[str, ...]:
+    """What a name carries: what was searched, and the arms of the gate in which cells that stand together differ."""
+    arms = {
+        key
+        for key in ("num_clusters", "sigma_m", "unsupervised_weight")
+        if getattr(summary.cell, key) is not None and len({getattr(other.cell, key) for other in together} - {None}) > 1
+    }
+    return tuple(key for key in DISTINGUISHING if key in summary.searched or key in arms)
 
 
 def _distinguish(summaries: Sequence[CellSummary]) -> list[tuple[Detail, ...]]:
     keys = [
         key
         for key in DISTINGUISHING
-        if any(key in _searched(summary) for summary in summaries)
+        if any(key in _named(summary, summaries) for summary in summaries)
         or len({detail(summary, key) for summary in summaries}) > 1
     ]
     details = [tuple(detail(summary, key) for key in keys) for summary in summaries]

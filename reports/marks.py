@@ -16,7 +16,7 @@ class Mark(Enum):
     BEST = "best"
 
 
-BETTER_RULE = "a better mean test metric than the vanilla model of the same backbone, layers and budget"
+BETTER_RULE = "a better mean test metric than the vanilla model that it faces (same backbone, layers and budget)"
 BEST_RULE = (
     "the best mean test metric of its dataset (of two or more models, over all layers and budgets), marked only where "
     "it belongs to a bilateral gate (a uniform gate can be bold, never red; equal bests are all marked, or none if one "

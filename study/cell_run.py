@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any
@@ -168,7 +169,7 @@ class CellRun:
 
     def _register(self, proposal: Proposal) -> tuple[PlannedTrial, bool]:
         config, budget = self._resolve(proposal.values, self.cell.search_seed, self.cell.search_fold)
-        key = trial_key(config, "search", self._fingerprint)
+        key = self._key(config, "search")
         is_new = key not in self._numbers
         self._numbers.setdefault(key, []).append(proposal.number)
         self.asked += 1
@@ -208,7 +209,7 @@ class CellRun:
             seeded = replace(config, seed=seed, fold=fold)
             trials.append(
                 PlannedTrial(
-                    key=trial_key(seeded, "confirm", self._fingerprint),
+                    key=self._key(seeded, "confirm"),
                     cell=self.cell.id,
                     phase="confirm",
                     config=seeded,
@@ -221,6 +222,11 @@ class CellRun:
     def _resolve(self, values: dict[str, Any], seed: int, fold: int | None) -> tuple[TrialConfig, int | None]:
         config = resolve(self.cell, values, self._spec, seed=seed, fold=fold)
         return config, values.get("budget", self.cell.setting("budget"))
+
+    def _key(self, config: TrialConfig, phase: Phase) -> str:
+        """The trial's identity. Two cells may choose the same configuration: each has a trial of its own."""
+        whole = f"{self.cell.id}/{trial_key(config, phase, self._fingerprint)}"
+        return hashlib.sha256(whole.encode()).hexdigest()[:20]
 
     def _require_sampler(self) -> CellSampler:
         if self._sampler is None:

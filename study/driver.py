@@ -22,7 +22,7 @@ from study.provenance import git_state
 from study.records import replacing
 from study.results import ResultsFolder, ResultsFolderError
 from study.spec import StudySpec, load_study
-from study.tracking import MirrorThread
+from study.tracking import MirrorThread, require_known_scheme
 from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
 
@@ -43,7 +43,15 @@ class RunOptions:
     mlflow: str | None
 
 
-def run_study(study_file: Path, options: RunOptions, console: Console) -> TableFiles:
+@dataclass(frozen=True)
+class StudyEnd:
+    """What a run leaves: the tables, and how many trials failed (the next run tries them again)."""
+
+    tables: TableFiles
+    failed: int
+
+
+def run_study(study_file: Path, options: RunOptions, console: Console) -> StudyEnd:
     """Run, or take up again, the study in ``study_file`` and write its tables.
 
     Raises:
@@ -55,15 +63,18 @@ def run_study(study_file: Path, options: RunOptions, console: Console) -> TableF
     """
     folder = ResultsFolder(options.results.resolve())
     try:
-        if _run_to_its_end(study_file, folder, options, console):
-            return write_tables(folder.root, folder.tables)
+        failed = _run_to_its_end(study_file, folder, options, console)
+        if failed is not None:
+            return StudyEnd(write_tables(folder.root, folder.tables), failed)
     except KeyboardInterrupt:
         pass  # before training, or a second time while the first was being heeded
     raise StudyInterruptedError(f"stopped; nothing that ended is lost; the same command goes on in {folder.root}")
 
 
-def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions, console: Console) -> bool:
-    """Run what is left of the study; False if it was interrupted."""
+def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions, console: Console) -> int | None:
+    """Run what is left of the study; the number of failed trials, or None if it was interrupted."""
+    if options.mlflow is not None:
+        require_known_scheme(options.mlflow)
     spec = load_study(study_file)
     plan = plan_study(spec)
     require_folder(folder.root, "--results")
@@ -74,11 +85,13 @@ def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions
         coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign)
         if not coordinator.done:
             _train(coordinator, spec, folder, options, console)
-            _tell_of_failures(coordinator, folder, console)
-    return coordinator.done
+        elif options.mlflow is not None:
+            with MirrorThread(options.mlflow, folder.root):
+                pass  # nothing to train, but this server may not have it yet
+    return _tell_of_failures(coordinator, folder, console) if coordinator.done else None
 
 
-def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, console: Console) -> None:
+def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, console: Console) -> int:
     tallies = [run.tally for run in coordinator.cells.values()]
     failed = sum(tally.search["failed"] + tally.confirm["failed"] for tally in tallies)
     if failed:
@@ -89,6 +102,7 @@ def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, cons
             highlight=False,
             soft_wrap=True,
         )
+    return failed
 
 
 def _train(

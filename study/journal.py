@@ -70,4 +70,6 @@ class Journal:
             try:
                 yield JournalEntry(**json.loads(line))
             except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
-                raise JournalError(f"{self._path}:{number}: not a journal entry ({error})") from error
+                raise JournalError(
+                    f"{self._path}:{number}: not a journal entry ({error}); mend it, or start in another folder"
+                ) from error

@@ -16,6 +16,7 @@ from study.progress import CellLine, StudyView
 
 REFRESHES_PER_SECOND = 2
 PLAIN_LINE_EVERY_S = 15.0
+CELLS_IN_A_LINE = 4
 BAR_WIDTH = 20
 LINES_BESIDE_CELLS = 7
 """Lines of the terminal that are kept for the bar, the headings, the count of hidden cells and long names."""
@@ -105,8 +106,10 @@ def _foremost(cells: tuple[CellLine, ...], most: int | None) -> tuple[CellLine, 
 
 def plain_line(view: StudyView) -> str:
     """The view in one line."""
-    best = ", ".join(f"{line.goal.cell} {_best(line)}" for line in view.cells if line.best is not None)
-    return f"{_headline(view)}{'; best so far: ' if best else ''}{best}"
+    scored = [line for line in view.cells if line.best is not None]
+    best = ", ".join(f"{line.goal.cell} {_best(line)}" for line in scored[:CELLS_IN_A_LINE])
+    more = f" and {len(scored) - CELLS_IN_A_LINE} more cells" if len(scored) > CELLS_IN_A_LINE else ""
+    return f"{_headline(view)}{'; best so far: ' if best else ''}{best}{more}"
 
 
 def _headline(view: StudyView) -> str:

@@ -55,7 +55,7 @@ class TrialRecord:
     """Everything that is known of one trial.
 
     Attributes:
-        key: the trial's identity (``bimp.config.trial_key``) and the name of its file.
+        key: the trial's identity (a hash of its cell and ``bimp.config.trial_key``) and the name of its file.
         study, cell: names; ``cell`` is the id of a cell in ``plan.json``.
         phase: ``search`` or ``confirm``; only confirm trials read the test split.
         status, reason: how it ended (``finished``: ``max_epochs``, ``min_lr`` or ``time_limit``; ``pruned``: the
@@ -184,7 +184,9 @@ def read_table(path: Path) -> pa.Table:
     try:
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
     except (pa.ArrowInvalid, OSError) as error:
-        raise RecordError(f"{path}: not a readable Parquet file ({error})") from error
+        raise RecordError(
+            f"{path}: not a readable Parquet file ({error}); remove it, and run the study again"
+        ) from error
     version = (table.schema.metadata or {}).get(b"bimp_record_schema", b"none").decode()
     if version != str(SCHEMA_VERSION):
         raise RecordError(f"{path}: found record schema {version}, expected {SCHEMA_VERSION}")

@@ -157,7 +157,7 @@ def initial_record(assignment: TrialAssignment, device: str) -> TrialRecord:
         gated_layers=model.gated_layers,
         gate=model.gate,
         num_clusters=model.num_clusters,
-        sigma_m=model.sigma_m,
+        sigma_m=model.sigma_m if model.gate == "bilateral" else None,  # the uniform gate does not use it
         readout=model.readout,
         head=model.head,
         semantics=model.semantics,

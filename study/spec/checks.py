@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -143,6 +144,10 @@ def _check_possible(spec: StudySpec, name: str, path: KeyPath, values: tuple[Any
             raise refused_at((*path, index), value_text(value), f"a value that {name} can have: {allowed}")
 
 
+MOST_GRID_TRIALS = 100_000
+"""A grid with more combinations is a slip; it would be listed in memory."""
+
+
 def _check_search(spec: StudySpec) -> None:
     search = spec.search
     if search is None:
@@ -155,8 +160,26 @@ def _check_search(spec: StudySpec) -> None:
         for key, domain in spec.space.items():
             if domain.is_continuous:
                 _refuse_in_grid(key, domain)
+        _check_grid_size(spec)
     elif search.trials is None and spec.space:
         raise refused_at(("search", "trials"), "nothing", "the number of search trials of a cell")
+
+
+def _check_grid_size(spec: StudySpec) -> None:
+    combinations = math.prod(_number_of_values(domain) for domain in spec.space.values())
+    if combinations > MOST_GRID_TRIALS:
+        raise refused_at(
+            ("search", "sampler"),
+            f"a grid of {combinations:,} combinations",
+            f"at most {MOST_GRID_TRIALS:,}, or another sampler with trials",
+        )
+
+
+def _number_of_values(domain: Domain) -> int:
+    if domain.bounds is not None:
+        low, high = domain.bounds
+        return int(high) - int(low) + 1
+    return len(domain.choices or ())
 
 
 def _refuse_in_grid(key: str, domain: Domain) -> None:

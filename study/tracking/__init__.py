@@ -1,9 +1,16 @@
 """MLflow as a mirror of the records: it can be rebuilt from them at any time, and no trial waits for it."""
 
-from study.tracking.address import default_tracking_uri, masked, masked_text, ui_command, ui_page
+from study.tracking.address import (
+    MirrorError,
+    default_tracking_uri,
+    masked,
+    masked_text,
+    require_known_scheme,
+    ui_command,
+    ui_page,
+)
 from study.tracking.loop import MirrorThread
 from study.tracking.mirror import MlflowMirror
-from study.tracking.names import MirrorError
 from study.tracking.runs import mirror_errors
 
 __all__ = [
@@ -14,6 +21,7 @@ __all__ = [
     "masked",
     "masked_text",
     "mirror_errors",
+    "require_known_scheme",
     "ui_command",
     "ui_page",
 ]

@@ -30,6 +30,27 @@ _TALKATIVE = {
 _SECRET_KEY = r"[^=&;?]*(?:pass|pwd|token|secret|key|sig|auth|cred)[^=&;]*"
 
 
+class MirrorError(ValueError):
+    """A results folder that cannot be mirrored, or an address that is none: what is wrong and how to mend it."""
+
+
+SCHEMES = ("sqlite", "postgresql", "mysql", "mssql", "http", "https", "databricks")
+"""What a tracking URI may begin with; databases also with a driver, as in ``mysql+pymysql``."""
+
+
+def require_known_scheme(tracking_uri: str) -> None:
+    """Refuse a tracking URI that MLflow could never open.
+
+    Raises:
+        MirrorError: it begins with none of :data:`SCHEMES`.
+    """
+    scheme = tracking_uri.partition(":")[0].partition("+")[0]
+    if scheme not in SCHEMES:
+        raise MirrorError(
+            f"--mlflow {masked(tracking_uri)}: expected a URI that begins with one of {', '.join(SCHEMES)}"
+        )
+
+
 def default_tracking_uri(results: Path) -> str:
     """The database in the results folder itself: no server is needed."""
     return f"sqlite:///{results.absolute() / 'mlflow.db'}"

@@ -43,6 +43,7 @@ class MirrorThread:
         interval_s: float = 5.0,
     ) -> None:
         self._mirror = MlflowMirror(tracking_uri or default_tracking_uri(results), results)
+        self._uri_option = "" if tracking_uri is None else f" --mlflow {masked(tracking_uri)}"
         self._done = done
         self._interval_s = interval_s
         self._stopping = threading.Event()
@@ -90,11 +91,12 @@ class MirrorThread:
         if not self._complete:
             _log.warning(
                 "MLflow at %s is not complete for study %s (waited %.0f s); the records are. Complete it with: "
-                "run_study.py rebuild-mlflow %s",
+                "run_study.py rebuild-mlflow %s%s",
                 masked(self._mirror.tracking_uri),
                 self._mirror.study,
                 time.monotonic() - began,
                 self._mirror.results,
+                self._uri_option,
             )
         return self._complete
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from study.records import TrialRecord
+from study.tracking.address import MirrorError
 
 PLAN_FORMAT = 1
 
@@ -22,10 +23,6 @@ _TELLING_APART = {
     "sigma_m": "sigma_m={}",
     "unsupervised_weight": "weight={}",
 }
-
-
-class MirrorError(ValueError):
-    """A results folder that cannot be mirrored: names the file, what is wrong and how to mend it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,4 +79,4 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     assert error_of(results).startswith(f"error: {cut}: not a readable Parquet file")
     cut.unlink()
     (tmp_path / "file").write_text("")
-    assert "File exists" in error_of(results, "--out", tmp_path / "file")
+    assert "found a file, expected a folder" in error_of(results, "--out", tmp_path / "file")

@@ -99,7 +99,7 @@ def test_equal_names_are_told_apart_by_what_differs(tmp_path: Path) -> None:
         ("", "bi-GCN (sigma_m=0.5, unsupervised weight 1)"),
         ("", "bi-GCN (sigma_m=1, unsupervised weight 1)"),
         ("", "bi-GCN (sigma_m=0.5, unsupervised weight 0)"),
-        ("", "dense-GCN"),
+        ("", "dense-GCN (sigma_m=0.5, unsupervised weight 1)"),
     ]
 
 

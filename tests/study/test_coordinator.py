@@ -377,3 +377,37 @@ def test_an_extended_search_that_chooses_anew_retires_the_old_confirm_trials(fol
     assert {r.status for r in after.values()} == {"finished", "superseded"}
     view = workers.coordinator.view(2)
     assert (view.ended, view.total) == (64, 64)
+
+
+def test_two_cells_that_choose_the_same_configuration_have_a_trial_each(folder: ResultsFolder) -> None:
+    """Both cells may choose placement none, and [2] gates what boosting gates: no trial belongs to two rows."""
+    spec = read_study("""
+name: twins
+arms: {dataset: digits, backbone: gcn, gate: [bilateral, uniform], num_clusters: 3, hidden_dim: 8, layers: 2}
+space: {placement: {choice: [boosting, none]}}
+fixed: {max_epochs: 2}
+search: {sampler: grid}
+confirm: {seeds: [1]}
+""")
+    workers = start(
+        folder, spec, curve=lambda assignment, epoch: 0.5 if assignment.config.model.placement == "none" else 0.1
+    )
+    assert workers.run(slots=3)
+    found = records(folder).values()
+    assert Counter((r.cell, r.phase, r.placement) for r in found) == {
+        (cell, phase, placement): 1
+        for cell in ("digits-gcn-L2-h8-K3", "digits-gcn-L2-h8-uniform-K3")
+        for phase, placement in (("search", "boosting"), ("search", "none"), ("confirm", "none"))
+    }
+    assert start(folder, spec).coordinator.done
+
+
+def test_placements_of_two_names_that_gate_the_same_layers_run_side_by_side(folder: ResultsFolder) -> None:
+    spec = read_study("""
+name: names
+arms: {dataset: digits, backbone: gcn, placement: [boosting, [2]], num_clusters: 3, budget: [2000, 2001], layers: 2}
+fixed: {max_epochs: 1}
+confirm: {seeds: [1]}
+""")
+    assert start(folder, spec).run(slots=4)
+    assert len(records(folder)) == 4

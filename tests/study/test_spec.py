@@ -536,3 +536,17 @@ def test_whatever_stands_in_a_file_it_is_a_study_or_one_line(path: KeyPath, junk
     except SpecError as error:
         assert str(error).startswith("f.yaml:1: ")  # noqa: PT017 - a study that can be planned is as good
         assert "\n" not in str(error)  # noqa: PT017
+
+
+def test_a_grid_that_is_a_slip_is_refused_before_it_is_listed() -> None:
+    with pytest.raises(SpecError) as caught:
+        read_study("""\
+name: slip
+arms: {dataset: digits, backbone: gcn, placement: boosting, hidden_dim: 8, layers: 2}
+space: {num_clusters: {int: [2, 100000000]}}
+search: {sampler: grid}
+""")
+    assert str(caught.value) == (
+        "study:4: search.sampler: found a grid of 99,999,999 combinations, expected at most 100,000, or another "
+        "sampler with trials"
+    )

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from study.records import EpochRecord, Status, TrialRecord, write_record
 from study.results import ResultsFolder
-from study.tracking import MlflowMirror, default_tracking_uri, masked, masked_text, ui_command, ui_page
-from study.tracking.address import CLIENT_SETTINGS, create_database, set_client_settings
+from study.tracking import MirrorError, MlflowMirror, default_tracking_uri, masked, masked_text, ui_command, ui_page
+from study.tracking.address import CLIENT_SETTINGS, create_database, require_known_scheme, set_client_settings
 from study.tracking.content import RUN_STATUS, MetricRow, epoch_metrics, final_metrics, trial_parameters
 from study.tracking.loop import MirrorThread
-from study.tracking.names import MirrorError, cell_names, read_plan, trial_name
+from study.tracking.names import cell_names, read_plan, trial_name
 from study.tracking.state import MirrorState
 
 VANILLA: dict[str, Any] = {
@@ -732,3 +732,14 @@ def test_the_state_of_a_run_without_the_tag_is_that_of_an_empty_run() -> None:
 
 def test_every_status_of_a_record_has_one_in_mlflow() -> None:
     assert set(RUN_STATUS) == set(get_args(Status))
+
+
+@pytest.mark.parametrize("uri", ["foo://bar", "runs.db", "ftp://host/x"])
+def test_an_address_that_mlflow_could_never_open_is_refused(uri: str) -> None:
+    with pytest.raises(MirrorError, match="expected a URI that begins with one of sqlite"):
+        require_known_scheme(uri)
+
+
+@pytest.mark.parametrize("uri", ["sqlite:////tmp/m.db", "http://127.0.0.1:5000", "mysql+pymysql://u:p@h/d"])
+def test_known_addresses_pass(uri: str) -> None:
+    require_known_scheme(uri)

@@ -73,7 +73,7 @@ def test_a_trial_that_failed_is_explained_and_tried_again_at_the_next_start(stud
     right.replace(target)
     outcome = started.end()
 
-    assert outcome.code == 0, outcome
+    assert outcome.code == 1, outcome
     assert outcome.err == ""
     failed = {key: record for key, record in records(results).items() if record.status == "failed"}
     assert failed
