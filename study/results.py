@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from study.smoothing_records import SMOOTHING_FOLDER
+
 
 @dataclass(frozen=True)
 class ResultsFolder:
     """The layout of one study's results.
 
     ``records/KEY.parquet`` sealed records, the truth; ``live/KEY/`` record and checkpoint of a trial under way;
-    ``weights/KEY.pt`` final weights of a confirm trial; ``study.yaml`` and ``plan.json`` what was asked for;
+    ``weights/KEY.pt`` final weights of a confirm trial; ``smoothing/KEY.parquet`` how alike its rows become;
+    ``study.yaml`` and ``plan.json`` what was asked for;
     ``journal.jsonl`` what was begun; ``mlflow.db`` the mirror; ``tables/`` what was made of it.
     """
 
@@ -72,6 +75,9 @@ class ResultsFolder:
 
     def final_weights(self, key: str) -> Path:
         return self.weights / f"{key}.pt"
+
+    def smoothing(self, key: str) -> Path:
+        return self.root / SMOOTHING_FOLDER / f"{key}.parquet"
 
     def create(self) -> None:
         """Make the folders that are missing."""

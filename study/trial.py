@@ -20,6 +20,7 @@ from bimp.budget import parameters_of
 from bimp.config import Phase, TrialConfig
 from bimp.data import DataError, PreparedDataset, open_prepared
 from bimp.engine import DivergedError, EpochResult, evaluate, fit, load_network
+from bimp.semantics import TRAIN_SETTINGS
 from bimp.tasks import task_of
 from study.provenance import device_name, library_versions
 from study.records import EpochRecord, TrialRecord, read_record, replacing, write_record
@@ -120,6 +121,8 @@ def initial_record(assignment: TrialAssignment, device: str) -> TrialRecord:
     task = task_of(config.dataset)
     model, training = config.model, config.train
     placement = model.placement
+    scheduled = {key: value for key, value in asdict(training).items() if key not in TRAIN_SETTINGS}
+    settings: dict[str, Any] = config.settings
     return TrialRecord(
         key=assignment.key,
         study=assignment.study,
@@ -146,9 +149,12 @@ def initial_record(assignment: TrialAssignment, device: str) -> TrialRecord:
         num_clusters=model.num_clusters,
         sigma_m=model.sigma_m,
         readout=model.readout,
-        head=model.head,
         semantics=model.semantics,
-        **asdict(training),
+        departures=json.dumps(config.departures, sort_keys=True) if config.departures else None,
+        pos_enc_dim=model.pos_enc_dim,
+        out_dim=model.out_dim,
+        **settings,
+        **scheduled,
         seed=config.seed,
         fold=config.fold,
         train_metric=None,

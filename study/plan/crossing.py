@@ -11,7 +11,13 @@ from study.spec import StudySpec
 from study.spec.hyperparameters import DEFAULTS, Value, exists
 
 _NAMED_FIRST = ("dataset", "backbone", "placement", "layers", "budget", "hidden_dim")
-_SYMBOLS = {"num_clusters": "K", "sigma_m": "sigma", "unsupervised_weight": "weight"}
+_SYMBOLS = {
+    "num_clusters": "K",
+    "sigma_m": "sigma",
+    "unsupervised_weight": "weight",
+    "pos_enc_dim": "pe",
+    "semantics": "",
+}
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ def _part(key: str, value: Value) -> str:
         return "uniform" if value == "uniform" else ""
     if isinstance(value, float):
         text = (repr(int(value)) if value.is_integer() and value < 1e15 else repr(value)).replace("+", "")
+    elif isinstance(value, bool):
+        text = "yes" if value else "no"
     else:
         text = "none" if value is None else str(value)
     return _SYMBOLS[key] + text if key in _SYMBOLS else f"{key}_{text}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bimp.config import ConfigError, gated_layers
 from bimp.tasks import task_of
 from study.spec.domains import Domain
-from study.spec.hyperparameters import GATE_KEYS, Value, exists, sampling_order
+from study.spec.hyperparameters import BACKBONE_OF, GATE_KEYS, Value, exists, sampling_order
 from study.spec.source import KeyPath, value_text
 from study.spec.strict import refused_at
 
@@ -94,8 +94,11 @@ def _check_settings_are_used(spec: StudySpec) -> None:
         path = path_of(spec, "sigma_m")
         if len(path) > 1:
             raise refused_at(path, "a setting of the bilateral gate", "none: every gate is uniform")
-    if len(path_of(spec, "heads")) > 1 and "gat" not in spec.arms["backbone"]:
-        raise refused_at(path_of(spec, "heads"), "a setting of gat", "none: no cell has the backbone gat")
+    for key, backbone in BACKBONE_OF.items():
+        if len(path_of(spec, key)) > 1 and backbone not in spec.arms["backbone"]:
+            raise refused_at(
+                path_of(spec, key), f"a setting of {backbone}", f"none: no cell has the backbone {backbone}"
+            )
 
 
 def _values(spec: StudySpec, key: str, default: Value) -> list[Value]:
