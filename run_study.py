@@ -90,12 +90,13 @@ def smoothing(
     results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")],
     data: DataFolder = Path("data"),
     force: Annotated[bool, typer.Option(help="Measure anew what was measured.")] = False,
+    trust: Annotated[bool, typer.Option(help="Import the layers of a user's own that the records name.")] = False,
 ) -> None:
     """Measure over-smoothing on the test graphs, layer by layer, from the weights that the study in DIR kept."""
     from study.smoothing import measure_study
 
     console = _console()
-    for trial in measure_study(results, data, force=force):
+    for trial in measure_study(results, data, force=force, trust=trust):
         name = f"{trial.record.cell}, seed {trial.record.seed}"
         name += "" if trial.record.fold is None else f", fold {trial.record.fold}"
         kept = f"{trial.path}" if trial.new else f"{trial.path} (was there)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
@@ -34,7 +35,9 @@ from bimp.semantics import (
     preset,
 )
 
-Backbone = Literal["gcn", "graphsage", "gat", "gated_gcn"]
+NamedBackbone = Literal["gcn", "graphsage", "gat", "gated_gcn"]
+Backbone = str
+"""A :data:`NamedBackbone`, or a layer of the user's own as ``module:Class`` (see :mod:`bimp.layers.own`)."""
 NamedPlacement = Literal["none", "boosting", "interleaved", "dense"]
 Placement = NamedPlacement | tuple[int, ...]
 Gate = Literal["bilateral", "uniform"]
@@ -42,9 +45,12 @@ Readout = Literal["mean", "sum", "max"]
 Head = Literal["mlp", "linear"]
 Phase = Literal["search", "confirm"]
 
-BACKBONES: tuple[Backbone, ...] = get_args(Backbone)
+BACKBONES: tuple[NamedBackbone, ...] = get_args(NamedBackbone)
 GAT_HEADS = 8
 """Heads of every GAT of the benchmark (the last layer has a single one)."""
+
+
+_OWN_LAYER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 
 class ConfigError(ValueError):
@@ -54,6 +60,19 @@ class ConfigError(ValueError):
         super().__init__(f"{key}: {message}")
         self.key = key
         self.message = message
+
+
+def require_backbone(backbone: object) -> None:
+    """Check that ``backbone`` is one of the four or has the form ``module:Class``; nothing is imported.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if isinstance(backbone, str) and ":" in backbone:
+        if _OWN_LAYER.fullmatch(backbone) is None:
+            raise ConfigError("backbone", f"found {backbone!r}, expected module:Class such as my_lab.layers:MyConv")
+    else:
+        _require_choice("backbone", backbone, BACKBONES)
 
 
 def gated_layers(placement: Placement, layers: int) -> tuple[int, ...]:
@@ -92,7 +111,8 @@ class ModelConfig:
     """One network: a backbone of ``layers`` layers, some of which are gated.
 
     Attributes:
-        backbone: the message-passing layer (appendix, equations S1 to S12).
+        backbone: the message-passing layer (appendix, equations S1 to S12), or one of the user's own as
+            ``module:Class``.
         layers: number of layers L.
         hidden_dim: width of a layer; for ``gat`` the width of one head.
         heads: attention heads of ``gat``; 1 for the others.
@@ -159,7 +179,7 @@ class ModelConfig:
     cut_epsilon: float = 0.0
 
     def __post_init__(self) -> None:
-        _require_choice("backbone", self.backbone, BACKBONES)
+        require_backbone(self.backbone)
         _require_choice("readout", self.readout, get_args(Readout))
         for key, choices in _MODEL_CHOICES.items():
             _require_choice(key, getattr(self, key), choices)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from bimp.config import ModelConfig
+from bimp.config import BACKBONES, ModelConfig
 from bimp.data.batch import GraphBatch
 from bimp.gradient import BilateralGate, GateOutput
 from bimp.head import Head
@@ -15,6 +15,7 @@ from bimp.layers.gat import GATLayer
 from bimp.layers.gated_gcn import GatedGCNLayer
 from bimp.layers.gcn import GCNLayer
 from bimp.layers.graphsage import GraphSAGELayer
+from bimp.layers.own import own_layer
 from bimp.tasks import EdgeInput, NodeInput, TaskSpec
 
 
@@ -46,7 +47,8 @@ class Network(nn.Module):
         task: inputs, what is scored and the number of scores.
 
     Raises:
-        ConfigError: the network is too narrow for its head.
+        ConfigError: the network is too narrow for its head, or ``model.backbone`` names a layer of the user's own
+            that is not imported or does not fit (see :mod:`bimp.layers.own`).
     """
 
     def __init__(self, model: ModelConfig, task: TaskSpec) -> None:
@@ -69,7 +71,8 @@ class Network(nn.Module):
 
         Raises:
             ValueError: the edges are not sorted by destination (looked at in main memory only, since on an
-                accelerator the look would wait for the device), or edge inputs or positional encodings are missing.
+                accelerator the look would wait for the device), edge inputs or positional encodings are missing, or a
+                layer of the user's own gives rows of another shape.
         """
         if batch.edge_index.device.type == "cpu" and bool((batch.edge_index[1].diff() < 0).any()):
             raise ValueError("batch.edge_index: found edges out of order, expected them sorted by destination (row 1)")
@@ -84,6 +87,8 @@ class Network(nn.Module):
                 beta_hat = gates[-1].beta_hat
             if e_hat is None:
                 h = layer(h, batch.edge_index, beta_hat)
+                if self.model.backbone not in BACKBONES:
+                    self._require_rows(h, batch, position)
             else:
                 h, e_hat = layer(h, e_hat, batch.edge_index, beta_hat)
             if keep_rows:
@@ -94,6 +99,14 @@ class Network(nn.Module):
             gates=tuple(gates),
             rows=tuple(rows) if keep_rows else (),
         )
+
+    def _require_rows(self, h: Tensor, batch: GraphBatch, position: int) -> None:
+        width = self.model.last_dim if position == self.model.layers else self.model.row_dim
+        found = list(h.shape) if isinstance(h, Tensor) else type(h).__name__
+        if found != [batch.num_nodes, width]:
+            raise ValueError(
+                f"{self.model.backbone}: layer {position} gave {found}, expected rows {[batch.num_nodes, width]}"
+            )
 
     def _node_rows(self, batch: GraphBatch) -> Tensor:
         rows: Tensor = self.node_embedding(batch.x)
@@ -149,7 +162,9 @@ def _layer(model: ModelConfig, position: int) -> nn.Module:
             slope=model.gated_attention_slope if is_gated else model.attention_slope,
             bias=model.gated_attention_bias if is_gated else model.attention_bias,
         )
-    return GatedGCNLayer(model.row_dim, out_dim, model.edge_gate)
+    if model.backbone == "gated_gcn":
+        return GatedGCNLayer(model.row_dim, out_dim, model.edge_gate)
+    return own_layer(model.backbone, model.row_dim, out_dim)
 
 
 def _gate(model: ModelConfig, position: int) -> BilateralGate:

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from bimp.config import TrialConfig
+from bimp.config import ConfigError, TrialConfig
 from bimp.data import GraphBatch, GraphSplit, open_prepared
+from bimp.layers.own import import_layer
 from bimp.network import Network
 from bimp.smoothing import dirichlet_energy, group_distance_ratio, instance_information_gain, mean_average_distance
 from bimp.tasks import TaskSpec, task_of
@@ -39,7 +40,7 @@ class MeasuredTrial:
     new: bool
 
 
-def measure_study(results: Path, data: Path, *, force: bool = False) -> Iterator[MeasuredTrial]:
+def measure_study(results: Path, data: Path, *, force: bool = False, trust: bool = False) -> Iterator[MeasuredTrial]:
     """Measure every finished confirm trial of the study in ``results`` and write ``smoothing/KEY.parquet`` for each.
 
     A trial that has its file already is only checked, unless ``force``.
@@ -48,9 +49,12 @@ def measure_study(results: Path, data: Path, *, force: bool = False) -> Iterator
         results: results folder of a study.
         data: folder of the prepared datasets.
         force: measure anew.
+        trust: import the layers of a user's own that the records name.
 
     Raises:
-        SmoothingError: no finished confirm trial, or weights that cannot be read or are another configuration's.
+        SmoothingError: no finished confirm trial, weights that cannot be read or are another configuration's, or a
+            layer of a user's own that may not be imported.
+        ConfigError: with ``trust``, a layer that cannot be imported.
         DataError: the test graphs are not prepared, or not those that the trial saw.
         RecordError: a file of the folder cannot be read.
     """
@@ -69,6 +73,8 @@ def measure_study(results: Path, data: Path, *, force: bool = False) -> Iterator
         elif not folder.final_weights(record.key).exists():
             yield MeasuredTrial(record=record, path=None, new=False)
         else:
+            if trust:
+                import_layer(record.backbone)
             write_smoothing(measure_trial(record, folder.final_weights(record.key), data), path)
             yield MeasuredTrial(record=record, path=path, new=True)
 
@@ -154,7 +160,10 @@ def _load(config: TrialConfig, record: TrialRecord, weights: Path) -> Network:
         raise SmoothingError(
             f"{weights}: found weights of another configuration than the record of trial {record.key}; remove the file"
         )
-    network = Network(config.model, task_of(config.dataset))
+    try:
+        network = Network(config.model, task_of(config.dataset))
+    except ConfigError as error:
+        raise SmoothingError(f"{weights}: {error}; --trust imports it") from error
     try:
         network.load_state_dict(kept["network"])
     except (KeyError, RuntimeError) as error:

@@ -245,8 +245,8 @@ def _model(given: Mapping[str, Any], task: TaskSpec) -> ModelConfig:
     )
     if "hidden_dim" in given:
         return model
-    # The gate's sensitivity is no parameter of the network: one width serves all values of it.
-    alike = replace(model, sigma_m=1.0) if is_gated else model
+    # A gate's sensitivity is no parameter of the network, and both gates have the same: one width serves them all.
+    alike = replace(model, gate="bilateral", sigma_m=1.0) if is_gated else model
     return replace(model, hidden_dim=_width(alike, task, given["budget"]))
 
 

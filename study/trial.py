@@ -20,6 +20,7 @@ from bimp.budget import parameters_of
 from bimp.config import Phase, TrialConfig
 from bimp.data import DataError, PreparedDataset, open_prepared
 from bimp.engine import DivergedError, EpochResult, evaluate, fit, load_network
+from bimp.layers.own import import_layer
 from bimp.semantics import TRAIN_SETTINGS
 from bimp.tasks import task_of
 from study.provenance import device_name, library_versions
@@ -89,8 +90,10 @@ def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
     ended: ``finished`` or ``diverged``; a confirm trial then also has its test metric and its weights.
 
     Raises:
+        ConfigError: the study's backbone is a layer of the user's own that cannot be imported on this node.
         DataError: the prepared data is missing or not the data that the driver checked.
     """
+    import_layer(assignment.config.model.backbone)  # the study file names it
     torch.set_num_threads(assignment.threads)
     device = torch.device("cuda" if assignment.use_gpu else "cpu")
     folder = ResultsFolder(Path(assignment.results))
@@ -115,8 +118,8 @@ def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
     write_record(finished, folder.live_record(record.key))
 
 
-def initial_record(assignment: TrialAssignment, device: str) -> TrialRecord:
-    """The record of a trial that has no epoch yet."""
+def initial_record(assignment: TrialAssignment, device: str, params: int | None = None) -> TrialRecord:
+    """The record of a trial that has no epoch yet; None: ``params`` are counted on its network."""
     config = assignment.config
     task = task_of(config.dataset)
     model, training = config.model, config.train
@@ -142,7 +145,7 @@ def initial_record(assignment: TrialAssignment, device: str) -> TrialRecord:
         hidden_dim=model.hidden_dim,
         heads=model.heads,
         budget=assignment.budget,
-        params=parameters_of(model, task),
+        params=parameters_of(model, task) if params is None else params,
         placement=placement if isinstance(placement, str) else ",".join(map(str, placement)),
         gated_layers=model.gated_layers,
         gate=model.gate,

@@ -9,6 +9,7 @@ from typing import Any
 
 from ray import tune
 
+from bimp.config import ConfigError
 from study.records import read_record, write_record
 from study.results import ResultsFolder
 from study.trial import TrialAssignment, initial_record, train_trial
@@ -31,7 +32,9 @@ def run_assignment(config: dict[str, Any]) -> None:
 def _record_failure(assignment: TrialAssignment, error: Exception) -> None:
     folder = ResultsFolder(Path(assignment.results))
     path = folder.live_record(assignment.key)
-    record = read_record(path) if path.exists() else initial_record(assignment, "unknown")
+    # Of a network that cannot be built on this node, nothing can be counted.
+    params = 0 if isinstance(error, ConfigError) else None
+    record = read_record(path) if path.exists() else initial_record(assignment, "unknown", params)
     cause = f"{type(error).__name__}: {error}".splitlines()[0]
     write_record(record.sealed("failed", cause, record.started_at + record.seconds), path)
     folder.errors.mkdir(exist_ok=True)

@@ -16,7 +16,7 @@ from study.plan.crossing import Arms, cross
 from study.plan.rungs import milestones
 from study.space import Values, configuration, grid, rate_corners, width_corners
 from study.spec import StudySpec
-from study.spec.checks import options, path_of
+from study.spec.rows import options, path_of
 from study.spec.source import SpecError, value_text
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class _Probe:
 def _probe(spec: StudySpec, arms: Arms, values: Values) -> _Probe:
     """What one configuration of a cell comes to."""
     try:
-        config = configuration({**spec.fixed, **arms.values, **values}, seed=0, fold=None)
+        config = configuration({**arms.variant.fixed, **arms.values, **values}, seed=0, fold=None)
         params = _count(config.model, task_of(config.dataset))
     except ConfigError as error:
         raise _located(spec, arms, values, error) from error
@@ -100,12 +100,12 @@ def _count(model: ModelConfig, task: TaskSpec) -> int:
 
 
 def _located(spec: StudySpec, arms: Arms, values: Values, error: ConfigError) -> SpecError:
-    key, message = error.key, error.message
-    if path_of(spec, key) == (key,) and key == "min_lr":
+    variant, key, message = arms.variant, error.key, error.message
+    if path_of(variant, key) == (key,) and key == "min_lr":
         # It is the protocol's; what the study can mend is the learning rate.
         key, message = "learning_rate", f"min_lr: {message}"
-    value = {**spec.fixed, **arms.values, **values}.get(key)
-    path = next((path for path, option in options(spec, key) if option == value), path_of(spec, key))
+    value = {**variant.fixed, **arms.values, **values}.get(key)
+    path = next((path for path, option in options(variant, key) if option == value), path_of(variant, key))
     # The numbers of continuous ranges are mere fillers in a configuration that probes widths.
     fillers = {parameter.key for parameter in arms.space.parameters if parameter.domain.is_continuous}
     told = {name: chosen for name, chosen in values.items() if name != key and name not in fillers}

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, Field, PlainValidator, StrictBool
+from pydantic_core import PydanticCustomError
 
-from bimp.config import Backbone, Gate, Head, NamedPlacement, Placement, Readout
+from bimp.config import ConfigError, Gate, Head, NamedPlacement, Placement, Readout, require_backbone
 from bimp.semantics import (
     SETTINGS,
     AssignmentWidth,
@@ -55,6 +56,21 @@ def _dataset(value: str) -> str:
     return value
 
 
+def _backbone(value: object) -> str:
+    """One of the four, or a layer of the user's own: naming it in a study file is what imports it."""
+    try:
+        require_backbone(value)
+        backbone = str(value)
+        if ":" in backbone:
+            # The four need no PyTorch to be read.
+            from bimp.layers.own import import_layer
+
+            import_layer(backbone)
+    except ConfigError as error:
+        raise PydanticCustomError("refused", "{message}", {"message": error.message}) from error
+    return backbone
+
+
 def _placement(value: object) -> Placement:
     if isinstance(value, str) and value in PLACEMENTS:
         return placement_of(value)
@@ -98,7 +114,7 @@ class Hyperparameter:
 
 HYPERPARAMETERS: dict[str, Hyperparameter] = {
     "dataset": Hyperparameter(Annotated[str, AfterValidator(_dataset)], None, in_fixed=False),
-    "backbone": Hyperparameter(Backbone, None, in_fixed=False),
+    "backbone": Hyperparameter(Annotated[Any, PlainValidator(_backbone)], None, in_fixed=False),
     "placement": Hyperparameter(PlacementValue, ChoiceDomain[PlacementValue]),
     "gate": Hyperparameter(Gate, ChoiceDomain[Gate]),
     "layers": Hyperparameter(Whole, IntDomain[Whole]),

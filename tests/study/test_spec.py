@@ -518,8 +518,18 @@ def test_documented_errors_are_the_real_ones() -> None:
 
 
 def test_documented_examples_are_studies() -> None:
-    example, conditions = re.findall(r"```yaml\n(.*?)```", DOCUMENT, flags=re.DOTALL)
+    example, rows, conditions = re.findall(r"```yaml\n(.*?)```", DOCUMENT, flags=re.DOTALL)
     assert [cell.trials for cell in plan(read_study(example)).cells] == [0, 20, 0, 20]
+    searched = [(cell.id, len(cell.space.parameters)) for cell in plan(read_study(rows)).cells]
+    assert searched == [
+        ("zinc-gcn-none-L4-100k", 1),
+        ("zinc-gat-none-L4-100k", 1),
+        ("zinc-gcn-none-L4-100k-gcn_normalisation_symmetric", 1),
+        ("zinc-gcn-L4-100k", 3),
+        ("zinc-gcn-L4-100k-uniform", 3),
+        ("zinc-gat-L4-100k", 3),
+        ("zinc-gat-L4-100k-uniform", 3),
+    ]
     around = (
         "name: n\narms: {dataset: digits, backbone: [gcn, gat, graphsage], hidden_dim: 16}\n"
         "fixed: {num_clusters: 4}\nsearch: {trials: 2}\n"
