@@ -103,21 +103,74 @@ def rebuild_mlflow(
 
 
 @app.command()
+def smoothing(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")],
+    data: DataFolder = Path("data"),
+    force: Annotated[bool, typer.Option(help="Measure anew what was measured.")] = False,
+    trust: Annotated[bool, typer.Option(help="Import the layers of a user's own that the records name.")] = False,
+) -> None:
+    """Measure over-smoothing on the test graphs, layer by layer, from the weights that the study in DIR kept."""
+    from study.smoothing import measure_study
+
+    console = _console()
+    for trial in measure_study(results, data, force=force, trust=trust):
+        name = f"{trial.record.cell}, seed {trial.record.seed}"
+        name += "" if trial.record.fold is None else f", fold {trial.record.fold}"
+        kept = f"{trial.path}" if trial.new else f"{trial.path} (was there)"
+        line = "no weights were kept, left out" if trial.path is None else kept
+        console.print(f"{name}: {line}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def evaluate(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="A state dict of the released code.")],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="Its JSON configuration.")],
+    data: DataFolder = Path("data"),
+    fold: Annotated[int | None, typer.Option(help="Fold, from 0, of a dataset with folds.")] = None,
+) -> None:
+    """Measure a CHECKPOINT of the authors' released code, with its CONFIG, on a prepared dataset."""
+    from study.released_checkpoint import evaluate_checkpoint, render_report
+
+    _console().print(render_report(evaluate_checkpoint(checkpoint, config, data, fold=fold)))
+
+
+@app.command()
 def prepare(
-    dataset: Annotated[str, typer.Argument(help="digits, cluster, zinc or enzymes.")],
+    dataset: Annotated[
+        str, typer.Argument(help="digits, zinc, smnist, cifar10, tsp, cluster, pattern, dd, enzymes or proteins.")
+    ],
     data: DataFolder = Path("data"),
     raw: Annotated[Path | None, typer.Option("--from", help="Folder of raw files placed by hand.")] = None,
+    maker: Annotated[
+        str | None, typer.Option(help="benchmark, generated, images or tours, where there are several ways.")
+    ] = None,
     trust: Annotated[bool, typer.Option(help="Unpickle raw files of unknown checksum.")] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of a generated dataset.")] = None,
-    size: Annotated[int | None, typer.Option(help="Training graphs of a generated dataset.")] = None,
+    size: Annotated[int | None, typer.Option(help="Training graphs, where there are to be fewer.")] = None,
+    pos_enc: Annotated[int, typer.Option(help="Laplacian positional encodings a node; added where missing.")] = 0,
+    processes: Annotated[
+        int | None, typer.Option(help="Processes that make graphs.", show_default="one for each core")
+    ] = None,
     force: Annotated[bool, typer.Option(help="Prepare anew over what is there.")] = False,
 ) -> None:
-    """Prepare DATASET once for all trials: pack it, checksum it, and show its statistics."""
+    """Prepare DATASET once for all trials: pack it, checksum it, and show its statistics (docs/data.md)."""
     from bimp.data import prepare as prepare_dataset
+    from bimp.data.parallel import available_processes
     from study.faults import require_folder
 
     require_folder(data, "--data")
-    prepared = prepare_dataset(dataset, data, raw=raw, trust=trust, seed=seed, size=size, force=force)
+    prepared = prepare_dataset(
+        dataset,
+        data,
+        maker=maker,
+        raw=raw,
+        trust=trust,
+        seed=seed,
+        size=size,
+        positional_encodings=pos_enc,
+        processes=processes or available_processes(),
+        force=force,
+    )
     _console().print(prepared.describe(), markup=False, highlight=False, soft_wrap=True)
 
 

@@ -15,9 +15,9 @@ from torch_geometric.utils import scatter, softmax
 
 from bimp.config import ModelConfig
 from bimp.data import PackedGraphs
-from bimp.layers.gat import ATTENTION_SLOPE
 from bimp.layers.gated_gcn import EPSILON
 from bimp.network import Network
+from bimp.semantics import ATTENTION_SLOPE
 from bimp.tasks import TaskSpec
 
 

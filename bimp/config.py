@@ -8,21 +8,49 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-Backbone = Literal["gcn", "graphsage", "gat", "gated_gcn"]
+from bimp.semantics import (
+    ATTENTION_SLOPE,
+    MODEL_SETTINGS,
+    TRAIN_SETTINGS,
+    AssignmentWidth,
+    ConcatenatedRow,
+    CutAdjacency,
+    CutScope,
+    EdgeFeatures,
+    EdgeGate,
+    GateNormalisation,
+    GCNNormalisation,
+    LastWidth,
+    Reduction,
+    Report,
+    Scope,
+    Semantics,
+    Setting,
+    ValidationLoss,
+    preset,
+)
+
+NamedBackbone = Literal["gcn", "graphsage", "gat", "gated_gcn"]
+Backbone = str
+"""A :data:`NamedBackbone`, or a layer of the user's own as ``module:Class`` (see :mod:`bimp.layers.own`)."""
 NamedPlacement = Literal["none", "boosting", "interleaved", "dense"]
 Placement = NamedPlacement | tuple[int, ...]
 Gate = Literal["bilateral", "uniform"]
 Readout = Literal["mean", "sum", "max"]
 Head = Literal["mlp", "linear"]
-Semantics = Literal["paper"]
 Phase = Literal["search", "confirm"]
 
-BACKBONES: tuple[Backbone, ...] = get_args(Backbone)
+BACKBONES: tuple[NamedBackbone, ...] = get_args(NamedBackbone)
 GAT_HEADS = 8
 """Heads of every GAT of the benchmark (the last layer has a single one)."""
+
+
+_OWN_LAYER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 
 class ConfigError(ValueError):
@@ -32,6 +60,19 @@ class ConfigError(ValueError):
         super().__init__(f"{key}: {message}")
         self.key = key
         self.message = message
+
+
+def require_backbone(backbone: object) -> None:
+    """Check that ``backbone`` is one of the four or has the form ``module:Class``; nothing is imported.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if isinstance(backbone, str) and ":" in backbone:
+        if _OWN_LAYER.fullmatch(backbone) is None:
+            raise ConfigError("backbone", f"found {backbone!r}, expected module:Class such as my_lab.layers:MyConv")
+    else:
+        _require_choice("backbone", backbone, BACKBONES)
 
 
 def gated_layers(placement: Placement, layers: int) -> tuple[int, ...]:
@@ -70,7 +111,8 @@ class ModelConfig:
     """One network: a backbone of ``layers`` layers, some of which are gated.
 
     Attributes:
-        backbone: the message-passing layer (appendix, equations S1 to S12).
+        backbone: the message-passing layer (appendix, equations S1 to S12), or one of the user's own as
+            ``module:Class``.
         layers: number of layers L.
         hidden_dim: width of a layer; for ``gat`` the width of one head.
         heads: attention heads of ``gat``; 1 for the others.
@@ -80,7 +122,27 @@ class ModelConfig:
         sigma_m: sensitivity of the modular gradient (equation 8); None for a vanilla network.
         readout: how node rows become a graph row (equation 4); used by graph-level tasks.
         head: ``mlp`` of three layers (as every printed count needs) or one ``linear`` layer (equations 2, 3).
-        semantics: which reading of the paper; see docs/protocol.md.
+        pos_enc_dim: number of positional encodings that a linear layer adds to the node embedding; None: none.
+        out_dim: width of the last layer's rows; None: as ``last_width`` says.
+        semantics: the reading of the paper that the settings below are taken from; it changes nothing by itself.
+        last_width: without ``out_dim``, the last layer of ``gat`` is ``row_dim`` or one head's ``hidden_dim`` wide.
+        gcn_normalisation: neighbours are averaged (S1), or summed with (deg_u deg_v)^-1/2 (``symmetric``).
+        concatenated_row: of the node itself in GraphSAGE: ``input`` h_v (S3), or ``pooled`` ReLU(V h_v).
+        edge_gate: GatedGCN's gate comes from the ``updated`` residual row of an edge (S10), or the ``raw`` row before
+            its normalisation.
+        edge_features: ``given`` by the task, or constant ``ones``.
+        attention_slope, attention_bias: of ``gat``'s layers without a gate: negative slope of the LeakyReLU, and
+            whether projection and attention have biases. ``gated_...``: the same of its gated layers.
+        assignment_bias: whether the two assignment layers have biases.
+        assignment_width: D' between them: ``hidden_dim``, or the width of a ``head`` of the gated layer (they part in
+            the last layer of ``gat`` only).
+        metric_bias, metric_relu: ``D = ||f((s_u - s_v) W_m + b)||`` with b, and with a ReLU as f.
+        distance_epsilon: added inside the square root of D and to the exponent of beta; 0: D = 0 has gradient 0.
+        gate_normalisation: beta_hat is ``sigmoid(beta)`` over its sum (equation 10), or a ``softmax`` of beta.
+        gate_epsilon: added to the sum of the sigmoids.
+        cut_scope: the unsupervised loss is of each ``graph``, averaged, or of the whole ``batch`` as one graph.
+        cut_adjacency: its adjacency, ``normalised`` D^-1/2 A D^-1/2, or ``raw`` with out-degrees.
+        cut_epsilon: added to the min-cut ratio and, within its norm, to every entry of S^T S.
     """
 
     backbone: Backbone
@@ -93,15 +155,42 @@ class ModelConfig:
     sigma_m: float | None = None
     readout: Readout = "mean"
     head: Head = "mlp"
+    pos_enc_dim: int | None = None
+    out_dim: int | None = None
     semantics: Semantics = "paper"
+    last_width: LastWidth = "row_dim"
+    gcn_normalisation: GCNNormalisation = "mean"
+    concatenated_row: ConcatenatedRow = "input"
+    edge_gate: EdgeGate = "updated"
+    edge_features: EdgeFeatures = "given"
+    attention_slope: float = ATTENTION_SLOPE
+    attention_bias: bool = False
+    gated_attention_slope: float = ATTENTION_SLOPE
+    gated_attention_bias: bool = False
+    assignment_bias: bool = True
+    assignment_width: AssignmentWidth = "hidden_dim"
+    metric_bias: bool = False
+    metric_relu: bool = False
+    distance_epsilon: float = 0.0
+    gate_normalisation: GateNormalisation = "sigmoid"
+    gate_epsilon: float = 0.0
+    cut_scope: CutScope = "graph"
+    cut_adjacency: CutAdjacency = "normalised"
+    cut_epsilon: float = 0.0
 
     def __post_init__(self) -> None:
-        _require_choice("backbone", self.backbone, BACKBONES)
+        require_backbone(self.backbone)
         _require_choice("readout", self.readout, get_args(Readout))
-        _require_choice("head", self.head, get_args(Head))
-        _require_choice("semantics", self.semantics, get_args(Semantics))
+        for key, choices in _MODEL_CHOICES.items():
+            _require_choice(key, getattr(self, key), choices)
         for key in ("layers", "hidden_dim", "heads"):
             _require_at_least_one(key, getattr(self, key))
+        for key in ("pos_enc_dim", "out_dim"):
+            if getattr(self, key) is not None:
+                _require_at_least_one(key, getattr(self, key))
+        for key in ("attention_slope", "gated_attention_slope", "distance_epsilon", "gate_epsilon", "cut_epsilon"):
+            if not getattr(self, key) >= 0:
+                raise ConfigError(key, f"found {getattr(self, key)}, expected 0 or more")
         if self.heads != 1 and self.backbone != "gat":
             raise ConfigError("heads", f"found {self.heads} on {self.backbone}, expected 1: only gat has heads")
         if self.gated_layers:
@@ -113,6 +202,7 @@ class ModelConfig:
             for key in ("gate", "num_clusters", "sigma_m"):
                 if getattr(self, key) is not None:
                     raise ConfigError(key, f"found {getattr(self, key)!r}, expected nothing: no layer is gated")
+        _require_meaning(MODEL_SETTINGS, self, self.backbone, bool(self.gated_layers))
 
     @property
     def gated_layers(self) -> tuple[int, ...]:
@@ -123,6 +213,13 @@ class ModelConfig:
     def row_dim(self) -> int:
         """Width of a node's row between layers: ``heads * hidden_dim``."""
         return self.heads * self.hidden_dim
+
+    @property
+    def last_dim(self) -> int:
+        """Width of a node's row after the last layer."""
+        if self.out_dim is not None:
+            return self.out_dim
+        return self.hidden_dim if self.last_width == "hidden_dim" else self.row_dim
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +235,11 @@ class TrainConfig:
         min_lr: training stops once the learning rate is below.
         unsupervised_weight: factor of the unsupervised loss (equation 6); None for a vanilla network.
         time_limit_s: seconds of training after which it stops at the end of an epoch; None: no limit.
+        reduction: losses and metric of a split are over the whole ``dataset``, or the mean of its batches' (``batch``).
+        validation_loss: what drives the schedule: the ``supervised`` loss, or with the weighted unsupervised one
+            (``total``).
+        clip_norm: gradients are scaled down to this norm where theirs is larger; None: never.
+        report: the epoch whose model is measured.
     """
 
     max_epochs: int
@@ -148,8 +250,16 @@ class TrainConfig:
     min_lr: float = 1e-5
     unsupervised_weight: float | None = None
     time_limit_s: float | None = None
+    reduction: Reduction = "dataset"
+    validation_loss: ValidationLoss = "supervised"
+    clip_norm: float | None = None
+    report: Report = "last"
 
     def __post_init__(self) -> None:
+        for key, choices in _TRAIN_CHOICES.items():
+            _require_choice(key, getattr(self, key), choices)
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise ConfigError("clip_norm", f"found {self.clip_norm}, expected a number above 0, or nothing")
         for key in ("max_epochs", "batch_size"):
             _require_at_least_one(key, getattr(self, key))
         if self.lr_patience < 0:
@@ -182,6 +292,28 @@ class TrialConfig:
         if gated != (self.train.unsupervised_weight is not None):
             expected = "a number: the network is gated" if gated else "nothing: no layer is gated"
             raise ConfigError("unsupervised_weight", f"found {self.train.unsupervised_weight}, expected {expected}")
+        _require_meaning(TRAIN_SETTINGS, self.train, self.model.backbone, gated)
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """Every setting that a preset gives and that means something here, with its value."""
+        return {
+            name: getattr(self.model if name in MODEL_SETTINGS else self.train, name) for name in self._preset_values()
+        }
+
+    @property
+    def departures(self) -> dict[str, Setting]:
+        """The settings whose value is not that of the preset ``model.semantics``, with their values."""
+        values = self._preset_values()
+        return {name: value for name, value in self.settings.items() if value != values[name]}
+
+    def _preset_values(self) -> Mapping[str, Setting]:
+        return preset(
+            self.model.semantics,
+            dataset=self.dataset,
+            backbone=self.model.backbone,
+            gated=bool(self.model.gated_layers),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """A plain nested dict that JSON can hold; :meth:`from_dict` reads it back."""
@@ -213,6 +345,35 @@ def trial_key(config: TrialConfig, phase: Phase, data_fingerprint: str) -> str:
     identity = {"phase": phase, "config": config.to_dict(), "data": data_fingerprint}
     text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+_MODEL_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "head": get_args(Head),
+    "semantics": get_args(Semantics),
+    "last_width": get_args(LastWidth),
+    "gcn_normalisation": get_args(GCNNormalisation),
+    "concatenated_row": get_args(ConcatenatedRow),
+    "edge_gate": get_args(EdgeGate),
+    "edge_features": get_args(EdgeFeatures),
+    "assignment_width": get_args(AssignmentWidth),
+    "gate_normalisation": get_args(GateNormalisation),
+    "cut_scope": get_args(CutScope),
+    "cut_adjacency": get_args(CutAdjacency),
+}
+_TRAIN_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "reduction": get_args(Reduction),
+    "validation_loss": get_args(ValidationLoss),
+    "report": get_args(Report),
+}
+
+
+def _require_meaning(scopes: Mapping[str, Scope], settings: object, backbone: str, gated: bool) -> None:
+    """One network has one configuration: a setting that means nothing in it has its neutral value."""
+    for key, scope in scopes.items():
+        value = getattr(settings, key)
+        if value != scope.neutral and not scope.holds(backbone, gated):
+            where = "a network without a gate" if scope.backbone in (None, backbone) else backbone
+            raise ConfigError(key, f"found {value!r}, expected {scope.neutral!r}: it means nothing in {where}")
 
 
 def _require_choice(key: str, value: object, choices: tuple[str, ...]) -> None:

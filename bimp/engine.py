@@ -18,12 +18,15 @@ from torch import Tensor
 
 from bimp.config import TrialConfig
 from bimp.data import GraphBatch, GraphSplit
+from bimp.data.positional import flip_signs
 from bimp.losses import supervised_loss
 from bimp.metrics import GateSpread, GateStatistics, MetricAccumulator
 from bimp.network import Network, NetworkOutput
 from bimp.tasks import task_of
 
 CHECKPOINT_FORMAT = 1
+SIGNS_SEED = 2**48
+"""Keeps the signs of an epoch's positional encodings independent of its order."""
 
 RunStatus = Literal["running", "finished", "diverged"]
 """``running``: more epochs follow; ``finished``: the schedule, the last epoch or the time limit ended it."""
@@ -31,7 +34,11 @@ RunStatus = Literal["running", "finished", "diverged"]
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What a network does on one split: mean losses over graphs, the metric over the split, the gate's spread."""
+    """What a network does on one split: mean losses, the metric, the gate's spread.
+
+    Losses are means over graphs and the metric is over the split; with ``reduction: batch`` all three are means of
+    the batches' values.
+    """
 
     loss: float
     unsupervised_loss: float | None
@@ -95,7 +102,7 @@ def fit(
 
 
 def evaluate(network: Network, config: TrialConfig, split: GraphSplit, device: torch.device | str) -> Evaluation:
-    """Losses, metric and gate of ``network`` on ``split`` in evaluation mode, over the whole split.
+    """Losses, metric and gate of ``network`` on ``split`` in evaluation mode.
 
     Raises:
         DivergedError: the loss is not finite.
@@ -155,7 +162,7 @@ class _Run:
         except DivergedError as cause:
             self.status, self.reason = "diverged", f"epoch {self.epoch}: {cause}"
         else:
-            self.scheduler.step(validated.loss)
+            self.scheduler.step(self._watched(validated))
         self.seconds += time.perf_counter() - started
         if self.status == "running":
             self._decide()
@@ -177,9 +184,11 @@ class _Run:
     def _train(self, train: GraphSplit) -> Evaluation:
         self.network.train()
         meter = _Meter(self.config)
-        weight = self.config.train.unsupervised_weight
+        weight, clip_norm = self.config.train.unsupervised_weight, self.config.train.clip_norm
+        signs = torch.Generator().manual_seed(self._epoch_seed() + SIGNS_SEED)
         for batch in train.batches(self.config.train.batch_size, order=self._order(len(train))):
-            on_device = batch.to(self.device)
+            encoded = batch if self.config.model.pos_enc_dim is None else flip_signs(batch, signs)
+            on_device = encoded.to(self.device)
             output = self.network(on_device)
             supervised = supervised_loss(self.network.task.kind, output.scores, on_device.y)
             loss = supervised if output.unsupervised_loss is None else supervised + weight * output.unsupervised_loss
@@ -187,13 +196,24 @@ class _Run:
                 raise DivergedError(f"loss {loss.item()} in training")
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
+            if clip_norm is not None:
+                torch.nn.utils.clip_grad_norm_(self.network.parameters(), clip_norm)
             self.optimizer.step()
             meter.update(on_device, output, supervised)
         return meter.evaluation()
 
     def _order(self, graphs: int) -> Tensor:
-        generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + self.epoch)
+        generator = torch.Generator().manual_seed(self._epoch_seed())
         return torch.randperm(graphs, generator=generator)
+
+    def _epoch_seed(self) -> int:
+        return self.config.seed * 1_000_003 + self.epoch
+
+    def _watched(self, validated: Evaluation) -> float:
+        """The loss that drives the schedule."""
+        if self.config.train.validation_loss == "supervised" or validated.unsupervised_loss is None:
+            return validated.loss
+        return validated.loss + (self.config.train.unsupervised_weight or 0.0) * validated.unsupervised_loss
 
     def _decide(self) -> None:
         limit = self.config.train.time_limit_s
@@ -233,19 +253,21 @@ class _Meter:
 
     def __init__(self, config: TrialConfig) -> None:
         task = task_of(config.dataset)
-        self.metric = MetricAccumulator(task.metric, task.num_outputs)
+        self.by_batch = config.train.reduction == "batch"
+        self.metric = MetricAccumulator(task.metric, task.num_outputs, config.train.reduction)
         self.gate = GateSpread()
         self.gated = bool(config.model.gated_layers)
-        self.graphs = 0
+        self.weight = 0
         self.loss: Tensor | float = 0.0
         self.unsupervised_loss: Tensor | float = 0.0
 
     def update(self, batch: GraphBatch, output: NetworkOutput, loss: Tensor, with_gate: bool = False) -> None:
-        self.graphs += batch.num_graphs
-        self.loss = self.loss + loss.detach().double() * batch.num_graphs
+        weight = 1 if self.by_batch else batch.num_graphs
+        self.weight += weight
+        self.loss = self.loss + loss.detach().double() * weight
         if output.unsupervised_loss is not None:
             unsupervised = output.unsupervised_loss.detach().double()
-            self.unsupervised_loss = self.unsupervised_loss + unsupervised * batch.num_graphs
+            self.unsupervised_loss = self.unsupervised_loss + unsupervised * weight
         self.metric.update(output.scores.detach(), batch.y)
         if with_gate:
             for gate in output.gates:
@@ -253,8 +275,8 @@ class _Meter:
 
     def evaluation(self) -> Evaluation:
         return Evaluation(
-            loss=float(self.loss) / self.graphs,
-            unsupervised_loss=float(self.unsupervised_loss) / self.graphs if self.gated else None,
+            loss=float(self.loss) / self.weight,
+            unsupervised_loss=float(self.unsupervised_loss) / self.weight if self.gated else None,
             metric=self.metric.value(),
             gate=self.gate.value(),
         )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bimp.config import Gate
 from bimp.data.batch import GraphBatch
 from bimp.losses import min_cut_loss, orthogonality_loss
-from bimp.neighbourhood import degrees, sum_over_neighbours
+from bimp.neighbourhood import degrees, softmax_over_neighbours, sum_over_neighbours
+from bimp.semantics import CutAdjacency, CutScope, GateNormalisation
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,15 @@ class GateOutput:
     Attributes:
         beta_hat: ``[edges]``, the factor of each message; sums to 1 over the edges into a node.
         soft_assignment: S, ``[nodes, K]``; each row sums to 1.
-        unsupervised_loss: L_u of this layer (equation 7), a scalar.
+        min_cut: L_c of this layer (first term of equation 7), a scalar.
+        orthogonality: L_o of this layer (second term of equation 7), a scalar.
+        unsupervised_loss: L_u of this layer (equation 7), a scalar: their sum, up to ``cut_epsilon``.
     """
 
     beta_hat: Tensor
     soft_assignment: Tensor
+    min_cut: Tensor
+    orthogonality: Tensor
     unsupervised_loss: Tensor
 
 
@@ -34,6 +40,7 @@ class BilateralGate(nn.Module):
     The nodes are assigned softly to K clusters, ``S = softmax(ReLU(H W_1) W_2)``. The further apart two neighbours'
     assignments lie, ``D(u, v) = ||(s_u - s_v) W_m||``, the smaller ``beta = exp(-D / (2 sigma_m^2))``, and
     ``beta_hat = sigmoid(beta)`` over its sum at the destination. Equal assignments have distance 0, with gradient 0.
+    The keyword arguments are the settings by which the released code departs from this; docs/protocol.md has them.
 
     ``gate="uniform"`` is the control: the same parameters and unsupervised loss, but beta_hat = 1/deg, so that the
     metric has no part in the result.
@@ -44,30 +51,64 @@ class BilateralGate(nn.Module):
         num_clusters: K.
         sigma_m: sensitivity to the clusters; small values shut out neighbours of other clusters sooner.
         gate: ``bilateral`` or ``uniform``.
+        assignment_bias: whether the two assignment layers have biases.
+        metric_bias: whether W_m has a bias, which makes D(u, v) differ from D(v, u).
+        metric_relu: whether a ReLU stands between W_m and the norm.
+        distance_epsilon: added inside the square root of D and to the exponent of beta.
+        normalisation: beta_hat is ``sigmoid`` of beta over its sum, or the ``softmax`` of beta over the neighbours.
+        epsilon: added to the sum of the sigmoids.
+        cut_scope, cut_adjacency: of the unsupervised loss, as in :func:`bimp.losses.min_cut_loss`.
+        cut_epsilon: added to the min-cut ratio and, within its norm, to every entry of S^T S.
     """
 
-    def __init__(self, row_dim: int, hidden_dim: int, num_clusters: int, sigma_m: float, gate: Gate) -> None:
+    def __init__(
+        self,
+        row_dim: int,
+        hidden_dim: int,
+        num_clusters: int,
+        sigma_m: float,
+        gate: Gate,
+        *,
+        assignment_bias: bool = True,
+        metric_bias: bool = False,
+        metric_relu: bool = False,
+        distance_epsilon: float = 0.0,
+        normalisation: GateNormalisation = "sigmoid",
+        epsilon: float = 0.0,
+        cut_scope: CutScope = "graph",
+        cut_adjacency: CutAdjacency = "normalised",
+        cut_epsilon: float = 0.0,
+    ) -> None:
         super().__init__()
         self.sigma_m = sigma_m
         self.gate = gate
-        self.first_assignment = nn.Linear(row_dim, hidden_dim)
-        self.second_assignment = nn.Linear(hidden_dim, num_clusters)
-        self.metric = nn.Linear(num_clusters, num_clusters, bias=False)
+        self.metric_relu = metric_relu
+        self.distance_epsilon = distance_epsilon
+        self.normalisation = normalisation
+        self.epsilon = epsilon
+        self.cut_scope: CutScope = cut_scope
+        self.cut_adjacency: CutAdjacency = cut_adjacency
+        self.cut_epsilon = cut_epsilon
+        self.first_assignment = nn.Linear(row_dim, hidden_dim, bias=assignment_bias)
+        self.second_assignment = nn.Linear(hidden_dim, num_clusters, bias=assignment_bias)
+        self.metric = nn.Linear(num_clusters, num_clusters, bias=metric_bias)
 
     def forward(self, h: Tensor, batch: GraphBatch) -> GateOutput:
         """Gate the edges of ``batch`` by the rows ``h``, ``[nodes, row_dim]``, that enter the layer."""
         soft_assignment = self.assign(h)
-        if self.gate == "uniform":
-            sigmoids = h.new_ones(batch.num_edges)
-            totals = degrees(batch.edge_index, batch.num_nodes, h.dtype)
-        else:
-            distances = self.distance(soft_assignment, batch.edge_index)
-            sigmoids = torch.sigmoid(torch.exp(-distances / (2 * self.sigma_m**2)))
-            totals = sum_over_neighbours(sigmoids, batch.edge_index, batch.num_nodes)
+        beta_hat = self._beta_hat(soft_assignment, batch)
+        min_cut = min_cut_loss(soft_assignment, batch, self.cut_scope, self.cut_adjacency)
+        orthogonality = orthogonality_loss(soft_assignment, batch, self.cut_scope)
+        unsupervised_loss = min_cut + orthogonality
+        if self.cut_epsilon > 0:
+            shifted = orthogonality_loss(soft_assignment, batch, self.cut_scope, self.cut_epsilon)
+            unsupervised_loss = min_cut - self.cut_epsilon + shifted
         return GateOutput(
-            beta_hat=sigmoids / totals.index_select(0, batch.edge_index[1]),
+            beta_hat=beta_hat,
             soft_assignment=soft_assignment,
-            unsupervised_loss=min_cut_loss(soft_assignment, batch) + orthogonality_loss(soft_assignment, batch),
+            min_cut=min_cut,
+            orthogonality=orthogonality,
+            unsupervised_loss=unsupervised_loss,
         )
 
     def assign(self, h: Tensor) -> Tensor:
@@ -76,10 +117,38 @@ class BilateralGate(nn.Module):
         return torch.softmax(self.second_assignment(hidden), dim=1)
 
     def distance(self, soft_assignment: Tensor, edge_index: Tensor) -> Tensor:
-        """Generalised Mahalanobis distance D, ``[edges]``, between the ends of each edge (equation 9)."""
+        """Generalised Mahalanobis distance D, ``[edges]``, between the ends of each edge (equation 9).
+
+        With a bias in the metric D(u, v) differs from D(v, u), the difference being source minus destination.
+        """
         # The metric is linear: mapping the nodes before taking differences spares a product on every edge.
-        mapped: Tensor = self.metric(soft_assignment)
+        mapped = F.linear(soft_assignment, self.metric.weight)
         differences = mapped.index_select(0, edge_index[0]) - mapped.index_select(0, edge_index[1])
+        if self.metric.bias is not None:
+            differences = differences + self.metric.bias
+        if self.metric_relu:
+            differences = torch.relu(differences)
+        if self.distance_epsilon > 0:
+            return (differences.square().sum(1) + self.distance_epsilon).sqrt()
         # Unlike sqrt of a sum of squares, the norm has the subgradient 0 at 0.
         norms: Tensor = torch.linalg.vector_norm(differences, dim=1)
         return norms
+
+    def _beta_hat(self, soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
+        edge_index, num_nodes = batch.edge_index, batch.num_nodes
+        if self.gate == "uniform":
+            sigmoids = soft_assignment.new_ones(batch.num_edges)
+            totals = degrees(edge_index, num_nodes, soft_assignment.dtype)
+            return sigmoids / totals.index_select(0, edge_index[1])
+        beta = self._beta(self.distance(soft_assignment, edge_index))
+        if self.normalisation == "softmax":
+            return softmax_over_neighbours(beta.unsqueeze(1), edge_index, num_nodes).squeeze(1)
+        sigmoids = torch.sigmoid(beta)
+        totals = sum_over_neighbours(sigmoids, edge_index, num_nodes)
+        if self.epsilon > 0:
+            totals = totals + self.epsilon
+        return sigmoids / totals.index_select(0, edge_index[1])
+
+    def _beta(self, distances: Tensor) -> Tensor:
+        exponents = -distances / (2 * self.sigma_m**2)
+        return torch.exp(exponents + self.distance_epsilon if self.distance_epsilon > 0 else exponents)

@@ -35,13 +35,18 @@ class Head(nn.Module):
     def __init__(self, model: ModelConfig, task: TaskSpec) -> None:
         super().__init__()
         smallest = smallest_hidden_dim(model, task)
-        if model.hidden_dim < smallest:
+        if model.out_dim is None and model.hidden_dim < smallest:
             raise ConfigError(
                 "hidden_dim", f"found {model.hidden_dim}, expected {smallest} or more: the mlp head halves rows twice"
             )
+        least = _smallest_last_dim(model, task)
+        if model.last_dim < least:
+            raise ConfigError(
+                "out_dim", f"found {model.out_dim}, expected {least} or more: the mlp head halves rows twice"
+            )
         self.kind = task.kind
         self.readout = model.readout
-        width = model.row_dim * _rows_scored_together(task)
+        width = model.last_dim * _rows_scored_together(task)
         if model.head == "linear":
             self.scorer = nn.Sequential(nn.Linear(width, task.num_outputs))
         else:
@@ -67,10 +72,14 @@ class Head(nn.Module):
 
 def smallest_hidden_dim(model: ModelConfig, task: TaskSpec) -> int:
     """The smallest ``hidden_dim`` that leaves every layer of the head one unit; the model's own is not looked at."""
-    if model.head == "linear":
+    if model.out_dim is not None:
         return 1
-    per_unit = model.heads * _rows_scored_together(task)
-    return -(-4 // per_unit)
+    heads = 1 if model.last_width == "hidden_dim" else model.heads
+    return -(-_smallest_last_dim(model, task) // heads)
+
+
+def _smallest_last_dim(model: ModelConfig, task: TaskSpec) -> int:
+    return 1 if model.head == "linear" else -(-4 // _rows_scored_together(task))
 
 
 def _rows_scored_together(task: TaskSpec) -> int:

@@ -8,54 +8,77 @@ from torch import Tensor
 
 from bimp.data.batch import GraphBatch
 from bimp.neighbourhood import degrees, sum_neighbour_rows
+from bimp.semantics import CutAdjacency, CutScope
 from bimp.tasks import TaskKind
 
 
-def min_cut_loss(soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
-    """Spectral clustering loss L_c (first term of equation 7), each graph alone, mean over the graphs.
+def min_cut_loss(
+    soft_assignment: Tensor, batch: GraphBatch, scope: CutScope = "graph", adjacency: CutAdjacency = "normalised"
+) -> Tensor:
+    """Spectral clustering loss L_c (first term of equation 7), ``-Tr(S^T A~ S) / Tr(S^T D~ S)``.
 
-    With A~ = D^-1/2 A D^-1/2 and D~ the row sums of A~, it is ``-Tr(S^T A~ S) / Tr(S^T D~ S)``. A directed graph
-    counts as (A + A^T) / 2, with its row sums as D: the same for a symmetric graph, and the loss stays within -1 and
-    0 for every graph. A graph without edges contributes 0. Copies of an edge count as its weight.
+    A graph without edges contributes 0. Copies of an edge count as its weight.
 
     Args:
         soft_assignment: S, ``[nodes, K]``.
         batch: its graphs.
+        scope: each ``graph`` alone, then the mean over them; or the whole ``batch`` as one graph.
+        adjacency: ``normalised`` A~ = D^-1/2 A D^-1/2, with its row sums as D~; a directed graph counts as
+            (A + A^T) / 2, which keeps the loss within -1 and 0. Or ``raw``: A itself, with out-degrees as D~.
 
     Returns:
         A scalar.
     """
-    source, destination = batch.edge_index
-    degree = 0.5 * (
-        degrees(batch.edge_index, batch.num_nodes, soft_assignment.dtype)
-        + degrees(batch.edge_index.flip(0), batch.num_nodes, soft_assignment.dtype)
-    )
-    weights = (degree.index_select(0, source) * degree.index_select(0, destination)).rsqrt()
-    # An edge u -> v puts half of its weight at (u, v) and half at (v, u).
-    normalised_degree = torch.zeros_like(degree).index_add(0, source, weights).index_add(0, destination, weights) / 2
+    weigh = _raw_edges if adjacency == "raw" else _normalised_edges
+    weights, degree = weigh(batch, soft_assignment)
     cut = (soft_assignment * sum_neighbour_rows(soft_assignment, batch.edge_index, weights)).sum(1)
-    volume = normalised_degree * soft_assignment.square().sum(1)
+    volume = degree * soft_assignment.square().sum(1)
+    if scope == "batch":
+        total = volume.sum()
+        return -cut.sum() / torch.where(total > 0, total, 1)
     cut_of_graph = _sum_over_graphs(cut, batch)
     volume_of_graph = _sum_over_graphs(volume, batch)
     return -(cut_of_graph / torch.where(volume_of_graph > 0, volume_of_graph, 1)).mean()
 
 
-def orthogonality_loss(soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
-    """Orthogonality loss L_o (second term of equation 7), each graph alone, mean over the graphs.
+def _normalised_edges(batch: GraphBatch, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Weight of each edge in D^-1/2 A D^-1/2, ``[edges]``, and the row sums of that, ``[nodes]``."""
+    source, destination = batch.edge_index
+    degree = 0.5 * (
+        degrees(batch.edge_index, batch.num_nodes, like.dtype)
+        + degrees(batch.edge_index.flip(0), batch.num_nodes, like.dtype)
+    )
+    weights = (degree.index_select(0, source) * degree.index_select(0, destination)).rsqrt()
+    # An edge u -> v puts half of its weight at (u, v) and half at (v, u).
+    normalised_degree = torch.zeros_like(degree).index_add(0, source, weights).index_add(0, destination, weights) / 2
+    return weights, normalised_degree
 
-    It is ``|| S^T S / ||S^T S||_F - I / sqrt(K) ||_F``, 0 where the clusters are of one size and do not overlap.
+
+def _raw_edges(batch: GraphBatch, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Weight 1 of each edge, ``[edges]``, and the out-degrees, ``[nodes]``."""
+    return like.new_ones(batch.num_edges), degrees(batch.edge_index.flip(0), batch.num_nodes, like.dtype)
+
+
+def orthogonality_loss(
+    soft_assignment: Tensor, batch: GraphBatch, scope: CutScope = "graph", epsilon: float = 0.0
+) -> Tensor:
+    """Orthogonality loss L_o (second term of equation 7), ``|| S^T S / ||S^T S||_F - I / sqrt(K) ||_F``.
+
+    It is 0 where the clusters are of one size and do not overlap.
 
     Args:
         soft_assignment: S, ``[nodes, K]``.
         batch: its graphs, each of one node or more.
+        scope: each ``graph`` alone, then the mean over them; or the whole ``batch`` as one graph.
+        epsilon: added to every entry of S^T S, in the norm that it is divided by alone.
 
     Returns:
         A scalar.
     """
     num_clusters = soft_assignment.shape[1]
-    padded = _pad_by_graph(soft_assignment, batch)
+    padded = soft_assignment.unsqueeze(0) if scope == "batch" else _pad_by_graph(soft_assignment, batch)
     gram = torch.bmm(padded.transpose(1, 2), padded)
-    direction = gram / torch.linalg.vector_norm(gram, dim=(1, 2), keepdim=True)
+    direction = gram / torch.linalg.vector_norm(gram + epsilon if epsilon > 0 else gram, dim=(1, 2), keepdim=True)
     target = torch.eye(num_clusters, dtype=gram.dtype, device=gram.device) / num_clusters**0.5
     distance: Tensor = torch.linalg.vector_norm(direction - target, dim=(1, 2))
     return distance.mean()

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from bimp.data.batch import GraphBatch
 from bimp.neighbourhood import degrees
+from bimp.semantics import Reduction
 from bimp.tasks import Metric
 
 POSITIVE_CLASS = 1
@@ -25,31 +26,41 @@ class MetricAccumulator:
     Args:
         metric: which of them.
         num_outputs: classes, or 1 for ``mae``.
+        reduction: over the whole ``dataset``; or the mean of the metrics of every ``batch``, as the released code
+            has it, which depends on the size of the batches.
     """
 
-    def __init__(self, metric: Metric, num_outputs: int) -> None:
+    def __init__(self, metric: Metric, num_outputs: int, reduction: Reduction = "dataset") -> None:
         self.metric = metric
         self.num_outputs = num_outputs
-        self._sums: Tensor | None = None
+        self.reduction = reduction
+        self._sums: list[Tensor] = []
 
     def update(self, scores: Tensor, y: Tensor) -> None:
         """Add a batch: scores ``[items]`` and float labels for ``mae``, else ``[items, classes]`` and int64 labels."""
         with torch.no_grad():
             sums = self._error_sums(scores, y) if self.metric == "mae" else self._class_counts(scores, y)
-            self._sums = sums if self._sums is None else self._sums + sums
+            if self.reduction == "dataset" and self._sums:
+                self._sums = [self._sums[0] + sums]
+            else:
+                self._sums.append(sums)
 
     def value(self) -> float:
-        """The metric over everything added so far; a fraction, not per cent.
+        """The metric of everything added so far; a fraction, not per cent.
 
         Raises:
-            ValueError: nothing was added.
+            ValueError: no item was added.
         """
-        if self._sums is None or not bool(self._sums[1].sum() > 0):
+        filled = [sums for sums in self._sums if bool(sums[1].sum() > 0)]
+        if not filled:
             raise ValueError(f"{self.metric}: found no item, expected a split of at least one")
+        return sum(self._value_of(sums) for sums in filled) / len(filled)
+
+    def _value_of(self, sums: Tensor) -> float:
         if self.metric == "mae":
-            error, items = self._sums
+            error, items = sums
             return float(error / items)
-        hits, present, predicted = self._sums
+        hits, present, predicted = sums
         if self.metric == "accuracy":
             return float(hits.sum() / present.sum())
         if self.metric == "balanced_accuracy":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from bimp.config import ModelConfig
+from bimp.config import BACKBONES, ModelConfig
 from bimp.data.batch import GraphBatch
 from bimp.gradient import BilateralGate, GateOutput
 from bimp.head import Head
@@ -15,6 +15,7 @@ from bimp.layers.gat import GATLayer
 from bimp.layers.gated_gcn import GatedGCNLayer
 from bimp.layers.gcn import GCNLayer
 from bimp.layers.graphsage import GraphSAGELayer
+from bimp.layers.own import own_layer
 from bimp.tasks import EdgeInput, NodeInput, TaskSpec
 
 
@@ -26,24 +27,28 @@ class NetworkOutput:
         scores: ``[graphs]`` for a regression; else ``[items, classes]``, items being graphs, nodes or edges.
         unsupervised_loss: L_u (equation 6), mean over the gated layers; None for a vanilla network.
         gates: what the gates gave, in the order of the gated layers.
+        rows: the nodes' rows where they were asked for: embedded inputs, then each layer's output; else empty.
     """
 
     scores: Tensor
     unsupervised_loss: Tensor | None
     gates: tuple[GateOutput, ...]
+    rows: tuple[Tensor, ...] = ()
 
 
 class Network(nn.Module):
     """A network of one backbone, its gates at ``model.gated_layers`` (equations 1 to 11, S1 to S12).
 
-    Each gate sees the rows h^l that enter its layer. All layers are ``model.row_dim`` wide.
+    Each gate sees the rows h^l that enter its layer. All rows are ``model.row_dim`` wide, those after the last layer
+    ``model.last_dim``.
 
     Args:
         model: backbone, depth, width, gates, readout and head.
         task: inputs, what is scored and the number of scores.
 
     Raises:
-        ConfigError: the network is too narrow for its head.
+        ConfigError: the network is too narrow for its head, or ``model.backbone`` names a layer of the user's own
+            that is not imported or does not fit (see :mod:`bimp.layers.own`).
     """
 
     def __init__(self, model: ModelConfig, task: TaskSpec) -> None:
@@ -51,24 +56,30 @@ class Network(nn.Module):
         self.model = model
         self.task = task
         self.node_embedding = _embedding(task.node_input, task.node_dim, model.row_dim)
+        if model.pos_enc_dim is not None:
+            self.pos_enc_embedding = nn.Linear(model.pos_enc_dim, model.row_dim)
         if model.backbone == "gated_gcn":
-            self.edge_embedding = _embedding(task.edge_input, task.edge_dim, model.row_dim)
+            self.ones_dim = _ones_dim(model, task)
+            edge_input = task.edge_input if self.ones_dim is None else "ones"
+            self.edge_embedding = _embedding(edge_input, self.ones_dim or task.edge_dim, model.row_dim)
         self.layers = nn.ModuleList(_layer(model, position) for position in range(1, model.layers + 1))
-        self.gates = nn.ModuleDict({str(position): _gate(model) for position in model.gated_layers})
+        self.gates = nn.ModuleDict({str(position): _gate(model, position) for position in model.gated_layers})
         self.head = Head(model, task)
 
-    def forward(self, batch: GraphBatch) -> NetworkOutput:
-        """Score the graphs of ``batch``.
+    def forward(self, batch: GraphBatch, keep_rows: bool = False) -> NetworkOutput:
+        """Score the graphs of ``batch``; ``keep_rows`` gives the nodes' rows between the layers too.
 
         Raises:
             ValueError: the edges are not sorted by destination (looked at in main memory only, since on an
-                accelerator the look would wait for the device), or edge inputs are missing.
+                accelerator the look would wait for the device), edge inputs or positional encodings are missing, or a
+                layer of the user's own gives rows of another shape.
         """
         if batch.edge_index.device.type == "cpu" and bool((batch.edge_index[1].diff() < 0).any()):
             raise ValueError("batch.edge_index: found edges out of order, expected them sorted by destination (row 1)")
-        h: Tensor = self.node_embedding(batch.x)
+        h = self._node_rows(batch)
         e_hat = self._edge_rows(batch) if self.model.backbone == "gated_gcn" else None
         gates: list[GateOutput] = []
+        rows = [h]
         for position, layer in enumerate(self.layers, start=1):
             beta_hat = None
             if position in self.model.gated_layers:
@@ -76,18 +87,45 @@ class Network(nn.Module):
                 beta_hat = gates[-1].beta_hat
             if e_hat is None:
                 h = layer(h, batch.edge_index, beta_hat)
+                if self.model.backbone not in BACKBONES:
+                    self._require_rows(h, batch, position)
             else:
                 h, e_hat = layer(h, e_hat, batch.edge_index, beta_hat)
+            if keep_rows:
+                rows.append(h)
         return NetworkOutput(
             scores=self.head(h, batch),
             unsupervised_loss=torch.stack([gate.unsupervised_loss for gate in gates]).mean() if gates else None,
             gates=tuple(gates),
+            rows=tuple(rows) if keep_rows else (),
         )
 
+    def _require_rows(self, h: Tensor, batch: GraphBatch, position: int) -> None:
+        width = self.model.last_dim if position == self.model.layers else self.model.row_dim
+        found = list(h.shape) if isinstance(h, Tensor) else type(h).__name__
+        if found != [batch.num_nodes, width]:
+            raise ValueError(
+                f"{self.model.backbone}: layer {position} gave {found}, expected rows {[batch.num_nodes, width]}"
+            )
+
+    def _node_rows(self, batch: GraphBatch) -> Tensor:
+        rows: Tensor = self.node_embedding(batch.x)
+        wanted = self.model.pos_enc_dim
+        if wanted is None:
+            return rows
+        given = 0 if batch.pos_enc is None else batch.pos_enc.shape[1]
+        if batch.pos_enc is None or given < wanted:
+            raise ValueError(
+                f"batch.pos_enc: found {given} positional encodings, expected {wanted} or more; "
+                f"prepare {self.task.dataset} with them"
+            )
+        encoded: Tensor = self.pos_enc_embedding(batch.pos_enc[:, :wanted])
+        return rows + encoded
+
     def _edge_rows(self, batch: GraphBatch) -> Tensor:
-        if self.task.edge_input == "ones":
+        if self.ones_dim is not None:
             parameter = next(self.edge_embedding.parameters())
-            row: Tensor = self.edge_embedding(parameter.new_ones(1, self.task.edge_dim))
+            row: Tensor = self.edge_embedding(parameter.new_ones(1, self.ones_dim))
             return row.expand(batch.num_edges, -1)
         if batch.edge_attr is None:
             raise ValueError(f"batch.edge_attr: found None, expected the edge inputs of {self.task.dataset}")
@@ -99,19 +137,55 @@ def _embedding(kind: NodeInput | EdgeInput, input_dim: int, row_dim: int) -> nn.
     return nn.Embedding(input_dim, row_dim) if kind == "embedding" else nn.Linear(input_dim, row_dim)
 
 
+def _ones_dim(model: ModelConfig, task: TaskSpec) -> int | None:
+    """How many constant ones stand on each edge; None where the task gives edge inputs that are used."""
+    if task.edge_input == "ones":
+        return task.edge_dim
+    if model.edge_features == "given":
+        return None
+    return 1 if task.edge_input == "embedding" else task.edge_dim
+
+
 def _layer(model: ModelConfig, position: int) -> nn.Module:
+    is_last = position == model.layers
+    out_dim = model.last_dim if is_last else model.row_dim
     if model.backbone == "gcn":
-        return GCNLayer(model.row_dim)
+        return GCNLayer(model.row_dim, out_dim, model.gcn_normalisation)
     if model.backbone == "graphsage":
-        return GraphSAGELayer(model.row_dim)
+        return GraphSAGELayer(model.row_dim, out_dim, model.concatenated_row)
     if model.backbone == "gat":
-        return GATLayer(model.row_dim, heads=1 if position == model.layers else model.heads)
-    return GatedGCNLayer(model.row_dim)
+        is_gated = position in model.gated_layers
+        return GATLayer(
+            model.row_dim,
+            heads=1 if is_last else model.heads,
+            out_dim=out_dim,
+            slope=model.gated_attention_slope if is_gated else model.attention_slope,
+            bias=model.gated_attention_bias if is_gated else model.attention_bias,
+        )
+    if model.backbone == "gated_gcn":
+        return GatedGCNLayer(model.row_dim, out_dim, model.edge_gate)
+    return own_layer(model.backbone, model.row_dim, out_dim)
 
 
-def _gate(model: ModelConfig) -> BilateralGate:
+def _gate(model: ModelConfig, position: int) -> BilateralGate:
     # ModelConfig holds these three wherever a layer is gated; its type cannot say so.
     assert model.num_clusters is not None
     assert model.sigma_m is not None
     assert model.gate is not None
-    return BilateralGate(model.row_dim, model.hidden_dim, model.num_clusters, model.sigma_m, model.gate)
+    of_last_head = model.assignment_width == "head" and position == model.layers
+    return BilateralGate(
+        model.row_dim,
+        model.last_dim if of_last_head else model.hidden_dim,
+        model.num_clusters,
+        model.sigma_m,
+        model.gate,
+        assignment_bias=model.assignment_bias,
+        metric_bias=model.metric_bias,
+        metric_relu=model.metric_relu,
+        distance_epsilon=model.distance_epsilon,
+        normalisation=model.gate_normalisation,
+        epsilon=model.gate_epsilon,
+        cut_scope=model.cut_scope,
+        cut_adjacency=model.cut_adjacency,
+        cut_epsilon=model.cut_epsilon,
+    )

@@ -35,7 +35,10 @@ class TaskSpec:
         edge_input: the same for GatedGCN's edge rows; ``ones``: a linear map of ``edge_dim`` constant ones.
         num_outputs: classes, or 1 for a regression.
         metric: what is reported; fractions, not per cent.
-        protocol: the benchmark's training settings.
+        protocol: the benchmark's training settings, for a vanilla GCN where they depend on the model.
+        node_features, edge_features: what the inputs are, in a table of statistics; None: the edges have none.
+        directed: how a table of statistics counts edges: each direction (the medium datasets), or each undirected
+            edge once (the TU datasets).
         folds: number of cross-validation folds; None where the dataset has one split.
     """
 
@@ -49,6 +52,9 @@ class TaskSpec:
     num_outputs: int
     metric: Metric
     protocol: Protocol
+    node_features: str
+    edge_features: str | None = None
+    directed: bool = True
     folds: int | None = None
 
     @property
@@ -76,19 +82,61 @@ def _small(learning_rate: float) -> Protocol:
     return Protocol(batch_size=20, learning_rate=learning_rate, lr_patience=25, min_lr=1e-6, max_epochs=1000)
 
 
-_SPECS = (
-    TaskSpec(
-        dataset="digits",
-        title="Digits",
+def _superpixels(dataset: str, title: str, colours: int, node_features: str) -> TaskSpec:
+    return TaskSpec(
+        dataset=dataset,
+        title=title,
         kind="graph_classification",
         node_input="linear",
-        node_dim=3,
+        node_dim=colours + 2,
         edge_input="linear",
         edge_dim=1,
         num_outputs=10,
         metric="accuracy",
         protocol=_medium(),
-    ),
+        node_features=node_features,
+        edge_features="weight by distance",
+    )
+
+
+def _block_model(dataset: str, title: str, node_dim: int, num_outputs: int) -> TaskSpec:
+    return TaskSpec(
+        dataset=dataset,
+        title=title,
+        kind="node_classification",
+        node_input="embedding",
+        node_dim=node_dim,
+        edge_input="ones",
+        edge_dim=1,
+        num_outputs=num_outputs,
+        metric="balanced_accuracy",
+        protocol=_medium(lr_patience=5, batch_size=64),
+        node_features="attribute",
+    )
+
+
+def _proteins(
+    dataset: str, title: str, node_dim: int, num_outputs: int, learning_rate: float, node_features: str
+) -> TaskSpec:
+    return TaskSpec(
+        dataset=dataset,
+        title=title,
+        kind="graph_classification",
+        node_input="linear",
+        node_dim=node_dim,
+        edge_input="ones",
+        edge_dim=node_dim,
+        num_outputs=num_outputs,
+        metric="accuracy",
+        protocol=_small(learning_rate),
+        node_features=node_features,
+        directed=False,
+        folds=10,
+    )
+
+
+_SPECS = (
+    _superpixels("digits", "Digits", colours=1, node_features="intensity and coordinates"),
     TaskSpec(
         dataset="zinc",
         title="ZINC",
@@ -100,32 +148,30 @@ _SPECS = (
         num_outputs=1,
         metric="mae",
         protocol=_medium(),
+        node_features="atom type",
+        edge_features="bond type",
     ),
+    _superpixels("smnist", "SMNIST", colours=1, node_features="intensity and coordinates"),
+    _superpixels("cifar10", "CIFAR10", colours=3, node_features="RGB and coordinates"),
     TaskSpec(
-        dataset="cluster",
-        title="CLUSTER",
-        kind="node_classification",
-        node_input="embedding",
-        node_dim=7,
-        edge_input="ones",
-        edge_dim=1,
-        num_outputs=6,
-        metric="balanced_accuracy",
-        protocol=_medium(lr_patience=5, batch_size=64),
-    ),
-    TaskSpec(
-        dataset="enzymes",
-        title="ENZYMES",
-        kind="graph_classification",
+        dataset="tsp",
+        title="TSP",
+        kind="edge_classification",
         node_input="linear",
-        node_dim=18,
-        edge_input="ones",
-        edge_dim=18,
-        num_outputs=6,
-        metric="accuracy",
-        protocol=_small(7e-4),
-        folds=10,
+        node_dim=2,
+        edge_input="linear",
+        edge_dim=1,
+        num_outputs=2,
+        metric="f1",
+        protocol=_medium(max_epochs=500, batch_size=64),
+        node_features="coordinates",
+        edge_features="distance",
     ),
+    _block_model("cluster", "CLUSTER", node_dim=7, num_outputs=6),
+    _block_model("pattern", "PATTERN", node_dim=3, num_outputs=2),
+    _proteins("dd", "DD", 89, 2, learning_rate=7e-4, node_features="node labels"),
+    _proteins("enzymes", "ENZYMES", 18, 6, learning_rate=7e-4, node_features="node attributes"),
+    _proteins("proteins", "PROTEINS", 29, 2, learning_rate=7e-4, node_features="node attributes"),
 )
 
 TASKS = {spec.dataset: spec for spec in _SPECS}

@@ -69,7 +69,7 @@ def label_cells(summaries: Sequence[CellSummary]) -> tuple[Label, ...]:
 
 
 def _plain_label(summary: CellSummary) -> Label:
-    name = BACKBONE_NAMES.get(summary.cell.backbone, summary.cell.backbone)
+    name = BACKBONE_NAMES.get(summary.cell.backbone, summary.cell.backbone.rpartition(":")[2])
     placement = summary.chosen.placement
     if placement == "none":
         return Label(prefix=None, name=name)

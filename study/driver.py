@@ -158,8 +158,11 @@ def _checked_data(plan: StudyPlan, root: Path, console: Console) -> dict[str, st
     """The fingerprint of every dataset of the plan, prepared where it is missing and checked where it is there."""
     require_folder(root, "--data")
     fingerprints = {}
-    for name in dict.fromkeys(cell.dataset for cell in plan.cells):
-        load_or_prepare(name, root)
+    encodings: dict[str, int] = {}
+    for cell in plan.cells:
+        encodings[cell.dataset] = max(encodings.get(cell.dataset, 0), cell.setting("pos_enc_dim") or 0)
+    for name, count in encodings.items():
+        load_or_prepare(name, root, positional_encodings=count)
         dataset = open_prepared(name, root, verify=True)
         console.print(dataset.describe(), markup=False, highlight=False, soft_wrap=True)
         fingerprints[name] = dataset.fingerprint

@@ -47,11 +47,14 @@ def user_errors() -> tuple[type[Exception], ...]:
     """Every error that a command shows in one line; the packages that raise them are loaded only now."""
     from bimp.config import ConfigError
     from bimp.data import DataError
+    from bimp.engine import DivergedError
+    from bimp.released import ReleasedError
     from reports import ResultsError
     from study.cluster import ClusterError
     from study.journal import JournalError
     from study.records import RecordError
     from study.results import ResultsFolderError
+    from study.smoothing import SmoothingError
     from study.spec import SpecError
     from study.status import StatusError
     from study.tracking import MirrorError
@@ -61,11 +64,14 @@ def user_errors() -> tuple[type[Exception], ...]:
         ConfigError,
         DataError,
         FolderError,
+        DivergedError,
         JournalError,
         MirrorError,
         RecordError,
+        ReleasedError,
         ResultsError,
         ResultsFolderError,
+        SmoothingError,
         SpecError,
         StatusError,
         StudyInterruptedError,

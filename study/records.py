@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Status = Literal["running", "finished", "pruned", "diverged", "failed", "superseded"]
 """``running`` until the driver seals the record; only ``finished`` confirm records enter a table. ``superseded`` is a
@@ -68,6 +68,9 @@ class TrialRecord:
         train_metric, val_metric, test_metric: of the last epoch's model in evaluation mode, as fractions;
             null where not measured (search trials have no test metric).
         seconds: training and evaluation, summed over interruptions. started_at, ended_at: Unix seconds.
+        semantics: the preset of the settings; departures: JSON of those whose value is not the preset's; null: none.
+        pos_enc_dim, out_dim and the settings after ``versions_json``: as in ``bimp.config``; null where they mean
+            nothing for the model.
         config_json: the complete ``TrialConfig``. versions_json: of the libraries that matter.
         epochs: one :class:`EpochRecord` an epoch.
     """
@@ -125,6 +128,32 @@ class TrialRecord:
     data_fingerprint: str
     config_json: str
     versions_json: str
+    departures: str | None = None
+    pos_enc_dim: int | None = None
+    out_dim: int | None = None
+    last_width: str | None = None
+    gcn_normalisation: str | None = None
+    concatenated_row: str | None = None
+    edge_gate: str | None = None
+    edge_features: str | None = None
+    attention_slope: float | None = None
+    attention_bias: bool | None = None
+    gated_attention_slope: float | None = None
+    gated_attention_bias: bool | None = None
+    assignment_bias: bool | None = None
+    assignment_width: str | None = None
+    metric_bias: bool | None = None
+    metric_relu: bool | None = None
+    distance_epsilon: float | None = None
+    gate_normalisation: str | None = None
+    gate_epsilon: float | None = None
+    cut_scope: str | None = None
+    cut_adjacency: str | None = None
+    cut_epsilon: float | None = None
+    reduction: str | None = None
+    validation_loss: str | None = None
+    clip_norm: float | None = None
+    report: str | None = None
     epochs: tuple[EpochRecord, ...] = field(default=())
 
     @property

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from study.smoothing_records import SMOOTHING_FOLDER
+
 
 class ResultsFolderError(ValueError):
     """A results folder that this study cannot have: it holds another one, or another run works in it."""
@@ -19,7 +21,8 @@ class ResultsFolder:
     """The layout of one study's results.
 
     ``records/KEY.parquet`` sealed records, the truth; ``live/KEY/`` record and checkpoint of a trial under way;
-    ``weights/KEY.pt`` final weights of a confirm trial; ``study.yaml`` and ``plan.json`` what was asked for;
+    ``weights/KEY.pt`` final weights of a confirm trial; ``smoothing/KEY.parquet`` how alike its rows become;
+    ``study.yaml`` and ``plan.json`` what was asked for;
     ``journal.jsonl`` what was begun; ``mlflow.db`` the mirror; ``tables/`` what was made of it.
     """
 
@@ -80,6 +83,9 @@ class ResultsFolder:
 
     def final_weights(self, key: str) -> Path:
         return self.weights / f"{key}.pt"
+
+    def smoothing(self, key: str) -> Path:
+        return self.root / SMOOTHING_FOLDER / f"{key}.parquet"
 
     @contextmanager
     def for_one_run(self) -> Iterator[None]:

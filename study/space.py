@@ -12,6 +12,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from bimp.budget import solve_hidden_dim
 from bimp.config import GAT_HEADS, ConfigError, ModelConfig, TrainConfig, TrialConfig, gated_layers
+from bimp.semantics import MODEL_SETTINGS, TRAIN_SETTINGS, Semantics, Setting, preset
 from bimp.tasks import TaskSpec, task_of
 from study.spec.domains import Domain
 from study.spec.hyperparameters import (
@@ -32,7 +33,24 @@ if TYPE_CHECKING:
 Values = Mapping[str, Value]
 """Values of hyperparameters by name."""
 
-_WIDTH_KEYS = ("placement", "layers", "budget", "hidden_dim", "heads", "num_clusters", "head")
+_WIDTH_KEYS = (
+    "placement",
+    "layers",
+    "budget",
+    "hidden_dim",
+    "heads",
+    "num_clusters",
+    "head",
+    "semantics",
+    "out_dim",
+    "last_width",
+    "edge_features",
+    "attention_bias",
+    "gated_attention_bias",
+    "assignment_bias",
+    "assignment_width",
+    "metric_bias",
+)
 _RATE_KEYS = ("learning_rate", "min_lr")
 
 
@@ -189,9 +207,17 @@ def configuration(values: Values, *, seed: int, fold: int | None) -> TrialConfig
     """The trial of ``values``, which hold all that the study gives; see :func:`resolve`."""
     given: dict[str, Any] = existing(values)
     task = task_of(given["dataset"])
+    given = {**_preset(given), **given}
     model = _model(given, task)
     train = _train(given, task, is_gated=bool(model.gated_layers))
     return TrialConfig(dataset=task.dataset, model=model, train=train, seed=seed, fold=fold)
+
+
+def _preset(given: Mapping[str, Any]) -> Mapping[str, Setting]:
+    """What the study's semantics say of every setting; a value that it gives itself departs from that."""
+    semantics: Semantics = given.get("semantics", "paper")
+    gated = given.get("placement", DEFAULTS["placement"]) != "none"
+    return preset(semantics, dataset=given["dataset"], backbone=given["backbone"], gated=gated)
 
 
 def _model(given: Mapping[str, Any], task: TaskSpec) -> ModelConfig:
@@ -214,12 +240,13 @@ def _model(given: Mapping[str, Any], task: TaskSpec) -> ModelConfig:
         heads=given.get("heads", GAT_HEADS if given["backbone"] == "gat" else 1),
         placement=placement,
         **(gate if is_gated else {}),
-        **{key: given[key] for key in ("readout", "head", "semantics") if key in given},
+        **{key: given[key] for key in ("readout", "semantics", "pos_enc_dim", "out_dim") if key in given},
+        **{key: given[key] for key in MODEL_SETTINGS if key in given},
     )
     if "hidden_dim" in given:
         return model
-    # The gate's sensitivity is no parameter of the network: one width serves all values of it.
-    alike = replace(model, sigma_m=1.0) if is_gated else model
+    # A gate's sensitivity is no parameter of the network, and both gates have the same: one width serves them all.
+    alike = replace(model, gate="bilateral", sigma_m=1.0) if is_gated else model
     return replace(model, hidden_dim=_width(alike, task, given["budget"]))
 
 
@@ -237,5 +264,5 @@ def _train(given: Mapping[str, Any], task: TaskSpec, *, is_gated: bool) -> Train
         lr_patience=given.get("lr_patience", protocol.lr_patience),
         min_lr=given.get("min_lr", protocol.min_lr),
         unsupervised_weight=given.get("unsupervised_weight", DEFAULTS["unsupervised_weight"]) if is_gated else None,
-        **{key: given[key] for key in ("lr_factor", "time_limit_s") if key in given},
+        **{key: given[key] for key in ("lr_factor", "time_limit_s", *TRAIN_SETTINGS) if key in given},
     )

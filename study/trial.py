@@ -20,6 +20,8 @@ from bimp.budget import parameters_of
 from bimp.config import Phase, TrialConfig
 from bimp.data import DataError, PreparedDataset, open_prepared
 from bimp.engine import DivergedError, EpochResult, evaluate, fit, load_network
+from bimp.layers.own import import_layer
+from bimp.semantics import TRAIN_SETTINGS
 from bimp.tasks import task_of
 from study.provenance import device_name, library_versions
 from study.records import EpochRecord, RecordError, TrialRecord, read_record, replacing, write_record
@@ -94,8 +96,10 @@ def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
     have died before it heard of it.
 
     Raises:
+        ConfigError: the study's backbone is a layer of the user's own that cannot be imported on this node.
         DataError: the prepared data is missing or not the data that the driver checked.
     """
+    import_layer(assignment.config.model.backbone)  # the study file names it
     torch.set_num_threads(assignment.threads)
     device = torch.device("cuda" if assignment.use_gpu else "cpu")
     folder = ResultsFolder(Path(assignment.results))
@@ -127,12 +131,14 @@ def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
     write_record(finished, folder.live_record(record.key))
 
 
-def initial_record(assignment: TrialAssignment, device: str) -> TrialRecord:
-    """The record of a trial that has no epoch yet."""
+def initial_record(assignment: TrialAssignment, device: str, params: int | None = None) -> TrialRecord:
+    """The record of a trial that has no epoch yet; None: ``params`` are counted on its network."""
     config = assignment.config
     task = task_of(config.dataset)
     model, training = config.model, config.train
     placement = model.placement
+    scheduled = {key: value for key, value in asdict(training).items() if key not in TRAIN_SETTINGS}
+    settings: dict[str, Any] = config.settings
     return TrialRecord(
         key=assignment.key,
         study=assignment.study,
@@ -152,16 +158,19 @@ def initial_record(assignment: TrialAssignment, device: str) -> TrialRecord:
         hidden_dim=model.hidden_dim,
         heads=model.heads,
         budget=assignment.budget,
-        params=parameters_of(model, task),
+        params=parameters_of(model, task) if params is None else params,
         placement=placement if isinstance(placement, str) else ",".join(map(str, placement)),
         gated_layers=model.gated_layers,
         gate=model.gate,
         num_clusters=model.num_clusters,
         sigma_m=model.sigma_m if model.gate == "bilateral" else None,  # the uniform gate does not use it
         readout=model.readout,
-        head=model.head,
         semantics=model.semantics,
-        **asdict(training),
+        departures=json.dumps(config.departures, sort_keys=True) if config.departures else None,
+        pos_enc_dim=model.pos_enc_dim,
+        out_dim=model.out_dim,
+        **settings,
+        **scheduled,
         seed=config.seed,
         fold=config.fold,
         train_metric=None,

@@ -11,6 +11,7 @@ from typing import Any
 
 from ray import tune
 
+from bimp.config import ConfigError
 from study.records import RecordError, TrialRecord, read_record, write_record
 from study.results import ResultsFolder
 from study.trial import TrialAssignment, initial_record, train_trial
@@ -35,14 +36,15 @@ def run_assignment(config: dict[str, Any]) -> None:
 def _record_failure(assignment: TrialAssignment, error: Exception) -> None:
     folder = ResultsFolder(Path(assignment.results))
     cause = f"{type(error).__name__}: {error}".splitlines()[0]
-    record = _record_so_far(assignment, folder)
+    # Of a network that cannot be built on this node, nothing can be counted.
+    record = _record_so_far(assignment, folder, params=0 if isinstance(error, ConfigError) else None)
     write_record(record.sealed("failed", cause, time.time()), folder.live_record(assignment.key))
     folder.errors.mkdir(exist_ok=True)
     folder.error(assignment.key).write_text("".join(traceback.format_exception(error)))
 
 
-def _record_so_far(assignment: TrialAssignment, folder: ResultsFolder) -> TrialRecord:
+def _record_so_far(assignment: TrialAssignment, folder: ResultsFolder, params: int | None) -> TrialRecord:
     try:
         return read_record(folder.live_record(assignment.key))
     except RecordError:  # there is none, or it is what failed
-        return initial_record(assignment, "unknown")
+        return initial_record(assignment, "unknown", params)

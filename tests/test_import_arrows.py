@@ -39,14 +39,14 @@ def test_a_package_imports_nothing_that_stands_above_it(package: str) -> None:
     assert not wrong
 
 
-def test_reports_knows_of_study_only_the_record_schema() -> None:
+def test_reports_knows_of_study_only_the_schemas_of_its_files() -> None:
     known = {
         name
         for path in [*(ROOT / "reports").rglob("*.py"), ROOT / "aggregate.py"]
         for name in imported(path)
         if name.split(".")[0] == "study"
     }
-    assert known == {"study.records"}
+    assert known == {"study.records", "study.smoothing_records"}
 
 
 def test_only_the_ends_of_a_study_know_reports() -> None:

@@ -3,14 +3,11 @@
 from bimp.data.batch import GraphBatch
 from bimp.data.errors import DataError
 from bimp.data.packed import GraphSplit, PackedGraphs
-from bimp.data.prepared import (
-    SOURCES,
-    DatasetStatistics,
-    PreparedDataset,
-    load_or_prepare,
-    open_prepared,
-    prepare,
-)
+from bimp.data.positional import flip_signs
+from bimp.data.preparation import load_or_prepare, prepare
+from bimp.data.prepared import PreparedDataset, open_prepared
+from bimp.data.sources import SOURCES
+from bimp.data.statistics import DatasetStatistics
 
 __all__ = [
     "SOURCES",
@@ -20,6 +17,7 @@ __all__ = [
     "GraphSplit",
     "PackedGraphs",
     "PreparedDataset",
+    "flip_signs",
     "load_or_prepare",
     "open_prepared",
     "prepare",

@@ -19,6 +19,8 @@ class GraphBatch:
         y: labels: ``[graphs]``, ``[nodes]`` or ``[edges]`` as the task's kind says; float for a regression, else int64.
         batch: ``[nodes]`` int64, the graph of each node, ascending.
         ptr: ``[graphs + 1]`` int64; graph i owns the nodes ``ptr[i]`` to ``ptr[i + 1]``.
+        pos_enc: Laplacian positional encodings, ``[nodes, k]`` float32, the eigenvector of the smallest eigenvalue
+            first; None where the dataset was prepared without. A model that wants fewer takes the first columns.
     """
 
     x: Tensor
@@ -27,6 +29,7 @@ class GraphBatch:
     y: Tensor
     batch: Tensor
     ptr: Tensor
+    pos_enc: Tensor | None = None
 
     @property
     def num_graphs(self) -> int:
@@ -52,4 +55,5 @@ class GraphBatch:
             y=self.y.to(device, non_blocking=True),
             batch=self.batch.to(device, non_blocking=True),
             ptr=self.ptr.to(device, non_blocking=True),
+            pos_enc=None if self.pos_enc is None else self.pos_enc.to(device, non_blocking=True),
         )

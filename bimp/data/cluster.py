@@ -14,14 +14,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bimp.data.errors import DataError
 from bimp.data.packed import PackedGraphs
-from bimp.data.source import SPLIT_NAMES, Parameters, Source, SourceGraphs
+from bimp.data.source import Parameters, Source, SourceGraphs, consecutive_splits, drawn_parameters, sizes_for
 
 COMMUNITIES = 6
 SMALLEST, LARGEST = 5, 34
 INSIDE, ACROSS = 0.55, 0.25
-DEFAULT_SEED = 0
 DEFAULT_SIZE = 10_000
 
 
@@ -55,6 +53,8 @@ class Cluster(Source):
     """
 
     name = "cluster"
+    maker = "generated"
+    drawn = True
 
     def parameters(self, seed: int | None, size: int | None) -> Parameters:
         """Seed (default 0) and size (default 10,000, as published).
@@ -62,21 +62,16 @@ class Cluster(Source):
         Raises:
             DataError: a negative seed or a size below 1.
         """
-        seed = DEFAULT_SEED if seed is None else seed
-        size = DEFAULT_SIZE if size is None else size
-        if seed < 0:
-            raise DataError(f"cluster: found seed={seed}, expected 0 or more")
-        if size < 1:
-            raise DataError(f"cluster: found size={size}, expected 1 or more graphs to train on")
-        return {"seed": seed, "size": size}
+        return drawn_parameters(self.name, seed, size, DEFAULT_SIZE)
 
-    def build(self, parameters: Parameters, *, raw: Path | None, trust: bool, workspace: Path) -> SourceGraphs:
+    def build(
+        self, parameters: Parameters, *, raw: Path | None, trust: bool, workspace: Path, processes: int
+    ) -> SourceGraphs:
         """Draw the graphs; see :meth:`bimp.data.source.Source.build`."""
         seed, size = parameters["seed"], parameters["size"]
-        held_out = max(1, size // 10)
-        lengths = [size, held_out, held_out]
+        sizes = sizes_for(size)
         x, edge_index, y = [], [], []
-        for split, length in enumerate(lengths):
+        for split, length in enumerate(sizes.values()):
             for number in range(length):
                 graph = block_model_graph(np.random.default_rng([seed, split, number]))
                 x.append(graph[0])
@@ -92,9 +87,8 @@ class Cluster(Source):
             y=torch.from_numpy(np.concatenate(y)),
             labels="node",
         )
-        parts = torch.split(torch.arange(sum(lengths)), lengths)
         return SourceGraphs(
             graphs=packed,
-            splits={name: (part,) for name, part in zip(SPLIT_NAMES, parts, strict=True)},
+            splits=consecutive_splits(sizes),
             origin=f"drawn by the published block model process, seed {seed}",
         )

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bimp.data.packed import PackedGraphs
+from bimp.data.point_graphs import PointGraph, heaviest_neighbours, pack_point_graphs
 from bimp.data.source import Parameters, Source, SourceGraphs
 from bimp.data.splits import stratified_order
 
@@ -24,12 +24,9 @@ FULL_INK = 16.0
 HELD_OUT = 250
 """Graphs of the validation split, and of the test split."""
 SPLIT_SEED = 0
-WEIGHT_DECIMALS = 6
 
 
-def pixel_graph(
-    image: NDArray[np.float64],
-) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
+def pixel_graph(image: NDArray[np.float64]) -> PointGraph:
     """The graph of one image.
 
     Args:
@@ -40,33 +37,21 @@ def pixel_graph(
         Between equal weights the neighbour that comes first in reading order is taken.
     """
     pixels = np.argwhere(image > 0)
-    nodes = len(pixels)
     ink = image[pixels[:, 0], pixels[:, 1]] / FULL_INK
     x = np.column_stack([ink, pixels / (np.array(image.shape) - 1)]).astype(np.float32)
-    neighbours = min(NEIGHBOURS, nodes - 1)
-    if neighbours < 1:
-        return x, np.empty((2, 0), dtype=np.int64), np.empty((0, 1), dtype=np.float32)
-
-    # In units of pixels: the weights do not depend on the unit, and squared distances are whole numbers.
-    distance = np.sqrt(((pixels[:, None] - pixels[None]) ** 2).sum(axis=-1))
-    np.fill_diagonal(distance, np.inf)
-    mean_distance = np.sort(distance, axis=1)[:, :neighbours].mean(axis=1)
-    seen = np.exp(-((distance / mean_distance[:, None]) ** 2))
-    # exp differs in its last bits between processors; rounded, ties and checksums are the same everywhere.
-    weight = np.round((seen + seen.T) / 2, WEIGHT_DECIMALS)
-    np.fill_diagonal(weight, -1.0)
-    heaviest = np.argsort(-weight, axis=1, kind="stable")[:, :neighbours]
-    source = np.repeat(np.arange(nodes), neighbours)
-    destination = heaviest.ravel()
-    return x, np.stack([source, destination]), weight[source, destination].astype(np.float32)[:, None]
+    # In units of pixels: squared distances are whole numbers.
+    return x, *heaviest_neighbours(pixels, NEIGHBOURS)
 
 
 class Digits(Source):
     """The 1,797 images of 8 by 8 pixels: 1,297 to train on, 250 to validate, 250 to test, stratified by digit."""
 
     name = "digits"
+    maker = "library"
 
-    def build(self, parameters: Parameters, *, raw: Path | None, trust: bool, workspace: Path) -> SourceGraphs:
+    def build(
+        self, parameters: Parameters, *, raw: Path | None, trust: bool, workspace: Path, processes: int
+    ) -> SourceGraphs:
         """Make the graphs from scikit-learn's copy; see :meth:`bimp.data.source.Source.build`."""
         # Here and not above: a worker that opens prepared data need not load scikit-learn.
         from sklearn.datasets import load_digits
@@ -74,15 +59,7 @@ class Digits(Source):
         digits = load_digits()
         graphs = [pixel_graph(image) for image in digits.images]
         y = torch.from_numpy(digits.target).to(torch.int64)
-        packed = PackedGraphs.from_arrays(
-            node_counts=torch.tensor([len(x) for x, _, _ in graphs]),
-            edge_counts=torch.tensor([len(weight) for _, _, weight in graphs]),
-            x=torch.from_numpy(np.concatenate([x for x, _, _ in graphs])),
-            edge_index=torch.from_numpy(np.concatenate([edge_index for _, edge_index, _ in graphs], axis=1)),
-            edge_attr=torch.from_numpy(np.concatenate([weight for _, _, weight in graphs])),
-            y=y,
-            labels="graph",
-        )
+        packed = pack_point_graphs(graphs, y.numpy(), "graph")
         order = stratified_order(y, SPLIT_SEED)
         test, val, train = order[:HELD_OUT], order[HELD_OUT : 2 * HELD_OUT], order[2 * HELD_OUT :]
         return SourceGraphs(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,10 @@ from bimp.data.errors import DataError
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+POSITIONAL_ENCODINGS = "pos_enc"
+DERIVED = frozenset({POSITIONAL_ENCODINGS})
+"""Tensors that follow from the others. Eigenvectors differ in their last bits between machines, and of an eigenvalue
+that occurs twice even the directions do: a fingerprint with them would name the machine, not the data."""
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in (torch.uint8, torch.int16, torch.int32, torch.int64, torch.float32)
@@ -48,11 +52,14 @@ class Manifest:
     Attributes:
         dataset: its name.
         origin: one line for people: where graphs and splits come from.
+        maker: which of the dataset's sources made it; "" in manifests of earlier versions.
         parameters: what the source was asked for, such as seed and size.
         raw_sha256: name and checksum of each raw file that was read.
         labels: what carries a label: ``graph``, ``node`` or ``edge``.
         folds: number of cross-validation folds; None: one split.
         tensors: every tensor by name.
+        statistics: :class:`bimp.data.statistics.DatasetStatistics` as plain values, for those who read no tensors;
+            empty in manifests of earlier versions.
     """
 
     dataset: str
@@ -62,20 +69,22 @@ class Manifest:
     labels: str
     folds: int | None
     tensors: Mapping[str, StoredTensor]
+    maker: str = ""
+    statistics: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
         """16 hexadecimal digits that name the graphs and the splits.
 
         The same data has the same fingerprint on every machine and at any time, however it was got: neither paths and
-        raw files nor the origin enter.
+        raw files nor the origin enter, nor what follows from the graphs (:data:`DERIVED`).
         """
         identity = {
             "format": FORMAT,
             "dataset": self.dataset,
             "labels": self.labels,
             "folds": self.folds,
-            "tensors": {name: asdict(stored) for name, stored in self.tensors.items()},
+            "tensors": {name: asdict(stored) for name, stored in self.tensors.items() if name not in DERIVED},
         }
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -142,4 +151,6 @@ def _manifest_from(plain: Mapping[str, Any]) -> Manifest:
         labels=plain["labels"],
         folds=plain["folds"],
         tensors=tensors,
+        maker=plain.get("maker", ""),
+        statistics=plain.get("statistics", {}),
     )

@@ -32,8 +32,9 @@ class PackedGraphs:
         edge_index: ``[2, edges]`` of a small integer type, node numbers counted from 0 within each graph; row 0 the
             source, row 1 the destination; sorted by destination within each graph.
         edge_attr: edge inputs, ``[edges]`` or ``[edges, edge_dim]``; None where there are none.
-        y: labels, one a graph, a node or an edge, as ``labels`` says.
+        y: labels, one a graph, a node or an edge, as ``labels`` says; float, or any integer type.
         labels: what carries a label.
+        pos_enc: Laplacian positional encodings, ``[nodes, k]``; None where there are none.
 
     Raises:
         DataError: the lengths of the tensors contradict the offsets.
@@ -46,6 +47,7 @@ class PackedGraphs:
     edge_attr: Tensor | None
     y: Tensor
     labels: LabelLevel
+    pos_enc: Tensor | None = None
 
     def __post_init__(self) -> None:
         nodes, edges = int(self.node_offsets[-1]), int(self.edge_offsets[-1])
@@ -56,6 +58,8 @@ class PackedGraphs:
         _require_length("y", self.y, 0, labels)
         if self.edge_attr is not None:
             _require_length("edge_attr", self.edge_attr, 0, edges)
+        if self.pos_enc is not None:
+            _require_length("pos_enc", self.pos_enc, 0, nodes)
 
     @classmethod
     def pack(cls, graphs: Sequence[Data], *, labels: LabelLevel) -> PackedGraphs:
@@ -123,7 +127,7 @@ class PackedGraphs:
             node_offsets=node_offsets,
             edge_offsets=edge_offsets,
             x=x.contiguous(),
-            edge_index=edge_index.to(_smallest_integer_type(most_nodes)).contiguous(),
+            edge_index=edge_index.to(smallest_integer_type(most_nodes)).contiguous(),
             edge_attr=None if edge_attr is None else edge_attr.contiguous(),
             y=y.contiguous(),
             labels=labels,
@@ -158,14 +162,15 @@ class PackedGraphs:
         # Row by row: index_select along the second dimension takes five times as long.
         for local, out in zip(self.edge_index, edge_index, strict=True):
             torch.add(local.index_select(0, edges), first_node, out=out)
-        label_rows = {"graph": indices, "node": nodes, "edge": edges}[self.labels]
+        y = self.y.index_select(0, {"graph": indices, "node": nodes, "edge": edges}[self.labels])
         return GraphBatch(
             x=self.x.index_select(0, nodes),
             edge_index=edge_index,
             edge_attr=None if self.edge_attr is None else self.edge_attr.index_select(0, edges),
-            y=self.y.index_select(0, label_rows),
+            y=y if y.is_floating_point() else y.long(),
             batch=torch.arange(indices.numel()).repeat_interleave(node_counts, output_size=nodes.numel()),
             ptr=ptr,
+            pos_enc=None if self.pos_enc is None else self.pos_enc.index_select(0, nodes),
         )
 
 
@@ -220,7 +225,8 @@ def _offsets(counts: Tensor) -> Tensor:
     return offsets
 
 
-def _smallest_integer_type(most_nodes: int) -> torch.dtype:
+def smallest_integer_type(most_nodes: int) -> torch.dtype:
+    """The type in which the node numbers of a graph of ``most_nodes`` nodes are stored."""
     # Half the bytes are half the pages read: CLUSTER's edges shrink from 826 MB (int64) to 103 MB.
     for dtype in (torch.uint8, torch.int16, torch.int32):
         if most_nodes - 1 <= torch.iinfo(dtype).max:

@@ -1,38 +1,19 @@
-"""Prepared datasets: made once from their source, then opened by every trial."""
+"""Prepared datasets: made once from their source (:mod:`bimp.data.preparation`), then opened by every trial."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from filelock import FileLock
-
 from bimp.data import storage
-from bimp.data.cluster import Cluster
-from bimp.data.digits import Digits
-from bimp.data.enzymes import Enzymes
 from bimp.data.errors import DataError
-from bimp.data.manifest import Manifest, read_manifest, write_manifest
+from bimp.data.manifest import POSITIONAL_ENCODINGS, read_manifest
 from bimp.data.packed import GraphSplit, LabelLevel, PackedGraphs
-from bimp.data.raw import checksums
-from bimp.data.source import SPLIT_NAMES, Parameters, Source, SourceGraphs, SplitName, Splits
-from bimp.data.zinc import Zinc
-
-SOURCES: Mapping[str, Source] = {source.name: source for source in (Digits(), Zinc(), Cluster(), Enzymes())}
-"""The source of each dataset, by the dataset's name."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DatasetStatistics:
-    """Number of graphs, and means over all of them."""
-
-    graphs: int
-    mean_nodes: float
-    mean_edges: float
-    """Directed edges: an undirected edge counts twice."""
+from bimp.data.source import SPLIT_NAMES, Parameters, SplitName, Splits
+from bimp.data.sources import require_dataset
+from bimp.data.statistics import DatasetStatistics, statistics_of
+from bimp.tasks import task_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -74,9 +55,11 @@ class PreparedDataset:
     def describe(self) -> str:
         """One line for people: what it holds, where it comes from, its fingerprint."""
         statistics = self.statistics
+        encodings = f"{self.positional_encodings} Laplacian positional encodings; " if self.positional_encodings else ""
         return (
             f"{self.name}: {statistics.graphs:,} graphs, {statistics.mean_nodes:.2f} nodes and "
-            f"{statistics.mean_edges:.2f} directed edges on average; {self.origin}; fingerprint {self.fingerprint}"
+            f"{statistics.mean_edges:.2f} directed edges on average; {self.origin}; {encodings}"
+            f"fingerprint {self.fingerprint}"
         )
 
     @property
@@ -85,51 +68,14 @@ class PreparedDataset:
         return int(self.graphs.node_counts.max())
 
     @property
+    def positional_encodings(self) -> int:
+        """How many Laplacian positional encodings each node has; 0: the dataset was prepared without."""
+        return 0 if self.graphs.pos_enc is None else self.graphs.pos_enc.shape[1]
+
+    @property
     def statistics(self) -> DatasetStatistics:
         """Statistics over all graphs of all splits."""
-        count = len(self.graphs)
-        return DatasetStatistics(
-            graphs=count,
-            mean_nodes=self.graphs.x.shape[0] / count,
-            mean_edges=self.graphs.edge_index.shape[1] / count,
-        )
-
-
-def prepare(
-    name: str,
-    root: Path,
-    *,
-    raw: Path | None = None,
-    trust: bool = False,
-    seed: int | None = None,
-    size: int | None = None,
-    force: bool = False,
-) -> PreparedDataset:
-    """Make ``root/name`` once, under a lock, and open it; what is already there, made alike, is only opened.
-
-    Args:
-        name: a key of :data:`SOURCES`.
-        root: folder of all prepared datasets; created where missing.
-        raw: folder with raw files placed by hand; None: zinc and enzymes are downloaded, the others need none.
-        trust: read pickles whose checksum is not known.
-        seed: of a drawn dataset; None: its default.
-        size: of a drawn dataset; None: as published.
-        force: make it anew; the old one is kept until the new one is whole.
-
-    Raises:
-        DataError: no such dataset, a parameter that it does not take, raw files that are missing, cut, foreign or not
-            trusted, no network, or a dataset of that name made from other parameters or files.
-    """
-    source = _source(name)
-    parameters = source.parameters(seed, size)
-    raw_sha256 = None if raw is None else checksums(source.raw_files(raw))
-    root.mkdir(parents=True, exist_ok=True)
-    with FileLock(root / f".{name}.lock"):
-        if (root / name).exists() and not force:
-            _require_same(root / name, parameters, raw_sha256)
-            return open_prepared(name, root)
-        _make(source, parameters, root, raw=raw, trust=trust)
-        return open_prepared(name, root, verify=True)
+        return statistics_of(self.graphs, self.splits, task_of(self.name))
 
 
 def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: str | None = None) -> PreparedDataset:
@@ -138,7 +84,7 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
     Sizes are always checked, and the checksum of every file that changed since it was last found right.
 
     Args:
-        name: a key of :data:`SOURCES`.
+        name: a key of :data:`bimp.data.sources.SOURCES`.
         root: folder of all prepared datasets.
         verify: check every checksum.
         fingerprint: the data that is expected, where a record names it.
@@ -146,7 +92,7 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
     Raises:
         DataError: no such dataset, not prepared, of another fingerprint, or a file that is missing, cut or altered.
     """
-    _source(name)
+    require_dataset(name)
     folder = root / name
     if not folder.is_dir():
         raise DataError(f"{folder}: found no folder, expected a prepared dataset; run `run_study.py prepare {name}`")
@@ -169,9 +115,10 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
             edge_attr=tensors.get("edge_attr"),
             y=tensors["y"],
             labels=cast(LabelLevel, manifest.labels),
+            pos_enc=tensors.get(POSITIONAL_ENCODINGS),
         ),
         splits={
-            split: tuple(tensors[_split_tensor(split, fold)] for fold in range(manifest.folds or 1))
+            split: tuple(tensors[split_tensor(split, fold)] for fold in range(manifest.folds or 1))
             for split in SPLIT_NAMES
         },
         folds=manifest.folds,
@@ -180,81 +127,6 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
     )
 
 
-def load_or_prepare(name: str, root: Path) -> PreparedDataset:
-    """Open ``root/name`` whatever its parameters, or make it with its defaults: what a study does for what it lacks.
-
-    Raises:
-        DataError: as :func:`open_prepared` and :func:`prepare`.
-    """
-    return open_prepared(name, root) if (root / name).exists() else prepare(name, root)
-
-
-def _source(name: str) -> Source:
-    if name not in SOURCES:
-        raise DataError(f"dataset: found {name!r}, expected one of {', '.join(SOURCES)}")
-    return SOURCES[name]
-
-
-def _require_same(folder: Path, parameters: Parameters, raw_sha256: Mapping[str, str] | None) -> None:
-    manifest = read_manifest(folder)
-    mend = f"run `run_study.py prepare {folder.name} --force` with the same options to make it anew"
-    for key, value in parameters.items():
-        if manifest.parameters.get(key) != value:
-            raise DataError(f"{folder}: found {key}={manifest.parameters.get(key)}, expected {key}={value}; {mend}")
-    if raw_sha256 is not None and raw_sha256 != manifest.raw_sha256:
-        file = min(name for name, _ in raw_sha256.items() ^ manifest.raw_sha256.items())
-        raise DataError(f"{folder}: found data of another {file}, expected of the one given; {mend}")
-
-
-def _make(source: Source, parameters: Parameters, root: Path, *, raw: Path | None, trust: bool) -> None:
-    """Build beside the target and rename; what a killed process left behind is cleared, the lock being ours."""
-    unfinished, replaced = root / f".{source.name}.unfinished", root / f".{source.name}.replaced"
-    for leftover in (unfinished, replaced):
-        shutil.rmtree(leftover, ignore_errors=True)
-    folder = unfinished / source.name
-    workspace = unfinished / "workspace"
-    folder.mkdir(parents=True)
-    workspace.mkdir()
-    try:
-        built = source.build(parameters, raw=raw, trust=trust, workspace=workspace)
-        _write(folder, source.name, parameters, built)
-        target = root / source.name
-        if target.exists():
-            target.replace(replaced)
-        folder.replace(target)
-        storage.sync_folder(root)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        shutil.rmtree(replaced, ignore_errors=True)
-
-
-def _write(folder: Path, name: str, parameters: Parameters, built: SourceGraphs) -> None:
-    graphs = built.graphs
-    tensors = {
-        "node_offsets": graphs.node_offsets,
-        "edge_offsets": graphs.edge_offsets,
-        "x": graphs.x,
-        "edge_index": graphs.edge_index,
-        "y": graphs.y,
-    }
-    if graphs.edge_attr is not None:
-        tensors["edge_attr"] = graphs.edge_attr
-    folds = len(built.splits["train"])
-    for split in SPLIT_NAMES:
-        for fold, indices in enumerate(built.splits[split]):
-            tensors[_split_tensor(split, fold)] = indices
-    manifest = Manifest(
-        dataset=name,
-        origin=built.origin,
-        parameters=parameters,
-        raw_sha256=built.raw_sha256,
-        labels=graphs.labels,
-        folds=folds if folds > 1 else None,
-        tensors={key: storage.write_tensor(folder, key, tensor) for key, tensor in tensors.items()},
-    )
-    write_manifest(folder, manifest)
-    storage.sync_folder(folder)
-
-
-def _split_tensor(split: SplitName, fold: int) -> str:
+def split_tensor(split: SplitName, fold: int) -> str:
+    """Name of the tensor that holds a split's graph numbers."""
     return f"{split}_{fold}"

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from bimp.data.errors import DataError
 from bimp.data.packed import PackedGraphs
 from bimp.data.raw import (
-    DOWNLOAD_ERRORS,
     UNREADABLE,
+    Published,
+    any_file,
     checksums,
+    download_errors,
     find_files,
     link_files,
     not_downloaded,
     require_statistics,
+    require_trust,
 )
-from bimp.data.source import SPLIT_NAMES, Parameters, Source, SourceGraphs, SplitName
+from bimp.data.source import (
+    SPLIT_NAMES,
+    Parameters,
+    Source,
+    SourceGraphs,
+    SplitName,
+    consecutive_splits,
+    given_parameters,
+    sizes_for,
+)
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 SIZES: dict[SplitName, int] = {"train": 10_000, "val": 1_000, "test": 1_000}
-MEAN_NODES, MEAN_EDGES = 23.16, 49.83
+PUBLISHED = Published(graphs=12_000, mean_nodes=23.16, mean_edges=49.83)
 NAMES = tuple(f"{split}.{kind}" for kind in ("pickle", "index") for split in SPLIT_NAMES)
 
 
@@ -29,34 +43,55 @@ class Zinc(Source):
 
     name = "zinc"
 
+    def parameters(self, seed: int | None, size: int | None) -> Parameters:
+        """Size, where there are to be fewer molecules than the 10,000 to train on.
+
+        Raises:
+            DataError: a seed, or a size that there is not.
+        """
+        return given_parameters(self.name, seed, size, SIZES["train"])
+
+    def recognises(self, raw: Path) -> bool:
+        """Whether one of the six files lies there."""
+        return any_file(_folders(raw), NAMES)
+
     def raw_files(self, raw: Path) -> tuple[Path, ...]:
         """Three pickles and three indices, in ``raw``, ``raw/raw`` or ``raw/zinc/raw``.
 
         Raises:
             DataError: one is missing.
         """
-        return find_files(self.name, (raw, raw / "raw", raw / self.name / "raw"), NAMES)
+        return find_files(self.name, _folders(raw), NAMES)
 
-    def build(self, parameters: Parameters, *, raw: Path | None, trust: bool, workspace: Path) -> SourceGraphs:
+    def build(
+        self, parameters: Parameters, *, raw: Path | None, trust: bool, workspace: Path, processes: int
+    ) -> SourceGraphs:
         """Read the molecules from ``raw``, or download them; see :meth:`bimp.data.source.Source.build`."""
         folder = None if raw is None else self.raw_files(raw)[0].parent
         if folder is not None:
-            if not trust:
-                raise DataError(
-                    f"{folder / NAMES[0]}: found a pickle of unknown checksum, and reading a pickle runs what is in "
-                    "it; if you know where it comes from, run `run_study.py prepare zinc --from PATH --trust`"
-                )
+            require_trust(self.name, folder / NAMES[0], trust)
             _place(folder, workspace / "raw")
         graphs = _read(workspace, folder)
-        place = folder or "zinc, as downloaded"
-        require_statistics(place, graphs, count=sum(SIZES.values()), mean_nodes=MEAN_NODES, mean_edges=MEAN_EDGES)
-        parts = torch.split(torch.arange(len(graphs)), list(SIZES.values()))
+        every = [graph for split in SPLIT_NAMES for graph in graphs[split]]
+        require_statistics(
+            folder or "zinc, as downloaded",
+            PUBLISHED,
+            graphs=len(every),
+            nodes=sum(graph.num_nodes for graph in every),
+            edges=sum(graph.num_edges for graph in every),
+        )
+        sizes = sizes_for(parameters.get("size"), SIZES)
+        chosen = [graph for split in SPLIT_NAMES for graph in graphs[split][: sizes[split]]]
         return SourceGraphs(
-            graphs=graphs,
-            splits={name: (part,) for name, part in zip(SIZES, parts, strict=True)},
+            graphs=PackedGraphs.pack(chosen, labels="graph"),
+            splits=consecutive_splits(sizes),
             origin=f"torch_geometric.datasets.ZINC(subset=True), {'downloaded' if folder is None else 'files by hand'}",
             raw_sha256=checksums((folder or workspace / "raw") / name for name in NAMES),
         )
+
+
+def _folders(raw: Path) -> tuple[Path, ...]:
+    return (raw, raw / "raw", raw / "zinc/raw")
 
 
 def _place(raw: Path, folder: Path) -> None:
@@ -73,14 +108,14 @@ def _place(raw: Path, folder: Path) -> None:
         (folder / path.name).write_text(",".join(entries) + "\n", encoding="utf-8")
 
 
-def _read(workspace: Path, raw: Path | None) -> PackedGraphs:
+def _read(workspace: Path, raw: Path | None) -> dict[SplitName, list[Data]]:
     from torch_geometric.datasets import ZINC
 
-    network: tuple[type[Exception], ...] = DOWNLOAD_ERRORS if raw is None else ()
-    graphs = []
+    network = download_errors() if raw is None else ()
+    graphs: dict[SplitName, list[Data]] = {}
     for split in SPLIT_NAMES:
         try:
-            graphs.extend(ZINC(str(workspace), subset=True, split=split))
+            graphs[split] = list(ZINC(str(workspace), subset=True, split=split))
         except network as error:
             raise not_downloaded("zinc", error) from error
         except UNREADABLE as error:
@@ -91,6 +126,6 @@ def _read(workspace: Path, raw: Path | None) -> PackedGraphs:
                 f"{path}: found a file that is cut or not of ZINC ({type(error).__name__}: {error}), expected a list "
                 "of molecules with atom_type, bond_type and logP_SA_cycle_normalized; get the file again"
             ) from error
-    for graph in graphs:
-        graph.x = graph.x.squeeze(-1)
-    return PackedGraphs.pack(graphs, labels="graph")
+        for graph in graphs[split]:
+            graph.x = graph.x.squeeze(-1)
+    return graphs

@@ -6,45 +6,60 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bimp.layers.residual import add_residual
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import softmax_over_neighbours, sum_over_neighbours
-
-ATTENTION_SLOPE = 0.2
-"""Negative slope of the LeakyReLU on attention logits; gated and vanilla layers share S7, hence one slope."""
+from bimp.semantics import ATTENTION_SLOPE
 
 
 class GATLayer(nn.Module):
     """GAT (equations S5 to S8): per head ``sum_u beta_hat_uv e_uv U h_u``, heads side by side, BN, ELU, residual.
 
-    ``e`` is the softmax over the in-neighbours of ``LeakyReLU(V Concat(U h_v, U h_u))``; neither U nor V has a bias.
-    All heads share one beta_hat, and the gated attention is not normalised again.
+    ``e`` is the softmax over the in-neighbours of ``LeakyReLU(V Concat(U h_v, U h_u))``. All heads share one
+    beta_hat, and the gated attention is not normalised again.
 
     Args:
-        row_dim: width of a node's row, before and after; a multiple of ``heads``.
-        heads: attention heads, each ``row_dim / heads`` wide.
+        row_dim: width of a node's row before the layer.
+        heads: attention heads, each ``out_dim / heads`` wide.
+        out_dim: width of a node's row after the layer, a multiple of ``heads``; None: ``row_dim``. Where they differ
+            there is no residual.
+        slope: negative slope of the LeakyReLU on the attention logits.
+        bias: whether U and V have biases.
     """
 
-    def __init__(self, row_dim: int, heads: int) -> None:
+    def __init__(
+        self,
+        row_dim: int,
+        heads: int,
+        out_dim: int | None = None,
+        slope: float = ATTENTION_SLOPE,
+        bias: bool = False,
+    ) -> None:
         super().__init__()
+        out_dim = row_dim if out_dim is None else out_dim
         self.heads = heads
-        self.projection = nn.Linear(row_dim, row_dim, bias=False)
-        self.attention_source = nn.Parameter(torch.empty(heads, row_dim // heads))
-        self.attention_destination = nn.Parameter(torch.empty(heads, row_dim // heads))
-        self.norm = RowNorm(row_dim)
+        self.slope = slope
+        self.projection = nn.Linear(row_dim, out_dim, bias=bias)
+        self.attention_source = nn.Parameter(torch.empty(heads, out_dim // heads))
+        self.attention_destination = nn.Parameter(torch.empty(heads, out_dim // heads))
+        self.attention_bias = nn.Parameter(torch.zeros(heads)) if bias else None
+        self.norm = RowNorm(out_dim)
         nn.init.xavier_uniform_(self.attention_source)
         nn.init.xavier_uniform_(self.attention_destination)
 
     def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
-        """Map node rows ``[nodes, row_dim]`` along ``[2, edges]``, gated by ``[edges]``, to ``[nodes, row_dim]``."""
+        """Map node rows ``[nodes, row_dim]`` along ``[2, edges]``, gated by ``[edges]``, to ``[nodes, out_dim]``."""
         source, destination = edge_index
         projected: Tensor = self.projection(h).view(h.shape[0], self.heads, -1)
         # V Concat(a, b) is a product with each half of V: done on the nodes, it leaves one sum for the edges.
         source_part = (projected * self.attention_source).sum(2)
         destination_part = (projected * self.attention_destination).sum(2)
         logits = source_part.index_select(0, source) + destination_part.index_select(0, destination)
-        weights = softmax_over_neighbours(F.leaky_relu(logits, ATTENTION_SLOPE), edge_index, h.shape[0])
+        if self.attention_bias is not None:
+            logits = logits + self.attention_bias
+        weights = softmax_over_neighbours(F.leaky_relu(logits, self.slope), edge_index, h.shape[0])
         if beta_hat is not None:
             weights = weights * beta_hat.unsqueeze(1)
         messages = weights.unsqueeze(2) * projected.index_select(0, source)
         aggregate = sum_over_neighbours(messages, edge_index, h.shape[0]).flatten(1)
-        return h + F.elu(self.norm(aggregate))
+        return add_residual(h, F.elu(self.norm(aggregate)))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from bimp.layers.residual import add_residual
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import sum_over_neighbours
+from bimp.semantics import EdgeGate
 
 EPSILON = 1e-6
 """Added to the sum of the edge gates (equation S10)."""
@@ -20,32 +22,35 @@ class GatedGCNLayer(nn.Module):
     biases.
 
     Args:
-        row_dim: width of a node's and an edge's row, before and after.
+        row_dim: width of a node's and an edge's row before the layer.
+        out_dim: width of them after; None: ``row_dim``. Where they differ there is no residual.
+        edge_gate: e is the sigmoid of the ``updated`` e_hat, or of the ``raw`` A h_u + B h_v + C e_hat.
     """
 
-    def __init__(self, row_dim: int) -> None:
+    def __init__(self, row_dim: int, out_dim: int | None = None, edge_gate: EdgeGate = "updated") -> None:
         super().__init__()
-        self.edge_source = nn.Linear(row_dim, row_dim)
-        self.edge_destination = nn.Linear(row_dim, row_dim)
-        self.edge_self = nn.Linear(row_dim, row_dim)
-        self.node_self = nn.Linear(row_dim, row_dim)
-        self.node_source = nn.Linear(row_dim, row_dim)
-        self.edge_norm = RowNorm(row_dim)
-        self.node_norm = RowNorm(row_dim)
+        out_dim = row_dim if out_dim is None else out_dim
+        self.edge_gate = edge_gate
+        self.edge_source = nn.Linear(row_dim, out_dim)
+        self.edge_destination = nn.Linear(row_dim, out_dim)
+        self.edge_self = nn.Linear(row_dim, out_dim)
+        self.node_self = nn.Linear(row_dim, out_dim)
+        self.node_source = nn.Linear(row_dim, out_dim)
+        self.edge_norm = RowNorm(out_dim)
+        self.node_norm = RowNorm(out_dim)
 
     def forward(
         self, h: Tensor, e_hat: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Map node rows ``[nodes, row_dim]`` and edge rows ``[edges, row_dim]``, gated by ``[edges]``, to the next."""
         source, destination = edge_index
-        e_hat = e_hat + torch.relu(
-            self.edge_norm(
-                self.edge_source(h).index_select(0, source)
-                + self.edge_destination(h).index_select(0, destination)
-                + self.edge_self(e_hat)
-            )
+        raw = (
+            self.edge_source(h).index_select(0, source)
+            + self.edge_destination(h).index_select(0, destination)
+            + self.edge_self(e_hat)
         )
-        edge_gate = torch.sigmoid(e_hat)
+        e_hat = add_residual(e_hat, torch.relu(self.edge_norm(raw)))
+        edge_gate = torch.sigmoid(raw if self.edge_gate == "raw" else e_hat)
         messages = edge_gate * self.node_source(h).index_select(0, source)
         if beta_hat is not None:
             messages = beta_hat.unsqueeze(1) * messages
@@ -53,5 +58,5 @@ class GatedGCNLayer(nn.Module):
         aggregate = sum_over_neighbours(messages, edge_index, h.shape[0]) / (
             sum_over_neighbours(edge_gate, edge_index, h.shape[0]) + EPSILON
         )
-        h = h + torch.relu(self.node_norm(self.node_self(h) + aggregate))
+        h = add_residual(h, torch.relu(self.node_norm(self.node_self(h) + aggregate)))
         return h, e_hat

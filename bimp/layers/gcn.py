@@ -1,12 +1,14 @@
-"""Graph convolution over the mean of the in-neighbours."""
+"""Graph convolution over the in-neighbours."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
+from bimp.layers.residual import add_residual
 from bimp.layers.row_norm import RowNorm
-from bimp.neighbourhood import mean_neighbour_rows
+from bimp.neighbourhood import degrees, mean_neighbour_rows, sum_neighbour_rows
+from bimp.semantics import GCNNormalisation
 
 
 class GCNLayer(nn.Module):
@@ -15,15 +17,26 @@ class GCNLayer(nn.Module):
     Printed S2 divides by the degree although beta_hat sums to 1 already; so does this layer. U has a bias.
 
     Args:
-        row_dim: width of a node's row, before and after.
+        row_dim: width of a node's row before the layer.
+        out_dim: width of it after; None: ``row_dim``. Where they differ there is no residual.
+        normalisation: ``mean``, or ``symmetric``: (outdeg_u indeg_v)^-1/2 takes the place of 1/deg_v.
     """
 
-    def __init__(self, row_dim: int) -> None:
+    def __init__(self, row_dim: int, out_dim: int | None = None, normalisation: GCNNormalisation = "mean") -> None:
         super().__init__()
-        self.update = nn.Linear(row_dim, row_dim)
-        self.norm = RowNorm(row_dim)
+        out_dim = row_dim if out_dim is None else out_dim
+        self.aggregate = _symmetric_sum if normalisation == "symmetric" else mean_neighbour_rows
+        self.update = nn.Linear(row_dim, out_dim)
+        self.norm = RowNorm(out_dim)
 
     def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
-        """Map node rows ``[nodes, row_dim]`` along ``[2, edges]``, gated by ``[edges]``, to ``[nodes, row_dim]``."""
-        aggregate = mean_neighbour_rows(h, edge_index, beta_hat)
-        return h + torch.relu(self.norm(self.update(aggregate)))
+        """Map node rows ``[nodes, row_dim]`` along ``[2, edges]``, gated by ``[edges]``, to ``[nodes, out_dim]``."""
+        aggregate = self.aggregate(h, edge_index, beta_hat)
+        return add_residual(h, torch.relu(self.norm(self.update(aggregate))))
+
+
+def _symmetric_sum(h: Tensor, edge_index: Tensor, beta_hat: Tensor | None) -> Tensor:
+    out_degree = degrees(edge_index.flip(0), h.shape[0], h.dtype).clamp(min=1)
+    in_degree = degrees(edge_index, h.shape[0], h.dtype).clamp(min=1)
+    summed = sum_neighbour_rows(h * out_degree.rsqrt().unsqueeze(1), edge_index, beta_hat)
+    return summed * in_degree.rsqrt().unsqueeze(1)

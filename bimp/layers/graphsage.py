@@ -6,8 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bimp.layers.residual import add_residual
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import max_neighbour_rows, max_over_neighbours
+from bimp.semantics import ConcatenatedRow
 
 
 class GraphSAGELayer(nn.Module):
@@ -17,23 +19,28 @@ class GraphSAGELayer(nn.Module):
     neighbour is 0.
 
     Args:
-        row_dim: width of a node's row, before and after.
+        row_dim: width of a node's row before the layer.
+        out_dim: width of it after; None: ``row_dim``. Where they differ there is no residual.
+        concatenated_row: what of the node itself is concatenated: its ``input`` h_v, or ReLU(V h_v), ``pooled`` as
+            its neighbours are, and never gated.
     """
 
-    def __init__(self, row_dim: int) -> None:
+    def __init__(self, row_dim: int, out_dim: int | None = None, concatenated_row: ConcatenatedRow = "input") -> None:
         super().__init__()
+        out_dim = row_dim if out_dim is None else out_dim
+        self.concatenated_row = concatenated_row
         self.pool = nn.Linear(row_dim, row_dim)
-        self.update = nn.Linear(2 * row_dim, row_dim)
-        self.norm = RowNorm(row_dim)
+        self.update = nn.Linear(2 * row_dim, out_dim)
+        self.norm = RowNorm(out_dim)
 
     def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
-        """Map node rows ``[nodes, row_dim]`` along ``[2, edges]``, gated by ``[edges]``, to ``[nodes, row_dim]``."""
+        """Map node rows ``[nodes, row_dim]`` along ``[2, edges]``, gated by ``[edges]``, to ``[nodes, out_dim]``."""
         pooled = torch.relu(self.pool(h))
         if beta_hat is None:
             largest = max_neighbour_rows(pooled, edge_index)
         else:
             messages = beta_hat.unsqueeze(1) * pooled.index_select(0, edge_index[0])
             largest = max_over_neighbours(messages, edge_index, h.shape[0])
-        updated = F.normalize(self.update(torch.cat([h, largest], dim=1)), dim=1)
-        normalised: Tensor = self.norm(torch.relu(updated))
-        return h + normalised
+        own = pooled if self.concatenated_row == "pooled" else h
+        updated = F.normalize(self.update(torch.cat([own, largest], dim=1)), dim=1)
+        return add_residual(h, self.norm(torch.relu(updated)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from bimp.semantics import Semantics, Setting
 from bimp.tasks import Direction, TaskSpec, task_of
 from study.space import Space
 from study.spec.hyperparameters import Value, placement_text
@@ -52,6 +53,8 @@ class Cell:
         trials: of its search; 0 where nothing is searched.
         search_seed, search_fold: of every search trial; the fold is None on datasets with one split.
         seeds, folds: of its confirm trials; folds are None on datasets with one split.
+        semantics: the preset of all trials; None where it is searched.
+        departures: settings whose value is not the preset's, the same in all trials.
         max_epochs: of every trial.
         rungs: epochs at which ASHA compares, ascending; empty without ASHA.
     """
@@ -67,6 +70,8 @@ class Cell:
     search_fold: int | None
     seeds: tuple[int, ...]
     folds: tuple[int, ...] | None
+    semantics: Semantics | None
+    departures: dict[str, Setting]
     max_epochs: int
     rungs: tuple[int, ...]
 

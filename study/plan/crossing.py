@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -9,9 +10,17 @@ from typing import Any
 from study.space import Space, space_of_cell
 from study.spec import StudySpec
 from study.spec.hyperparameters import DEFAULTS, Value, exists
+from study.spec.rows import Variant, variants
+from study.spec.source import KeyPath
 
 _NAMED_FIRST = ("dataset", "backbone", "placement", "layers", "budget", "hidden_dim")
-_SYMBOLS = {"num_clusters": "K", "sigma_m": "sigma", "unsupervised_weight": "weight"}
+_SYMBOLS = {
+    "num_clusters": "K",
+    "sigma_m": "sigma",
+    "unsupervised_weight": "weight",
+    "pos_enc_dim": "pe",
+    "semantics": "",
+}
 
 
 @dataclass(frozen=True)
@@ -23,35 +32,45 @@ class Arms:
         values: of the arms that exist in it.
         settings: these, the fixed values and the defaults of gate keys, as far as they exist and are not searched.
         space: what is searched in it.
+        variant: the study as its row sees it.
     """
 
     id: str
     values: dict[str, Value]
     settings: dict[str, Value]
     space: Space
+    variant: Variant
 
 
 def cross(spec: StudySpec) -> list[Arms]:
-    """Every combination of the arms, the last key changing fastest; combinations that become equal merge.
+    """Every combination of the arms, the last key changing fastest, row by row; combinations that become equal merge.
 
     A value that does not exist beside the others is dropped: ``gate: uniform`` makes no second vanilla cell.
+
+    Raises:
+        SpecError: cells of two rows differ, but not in their names.
     """
-    cells: list[Arms] = []
-    seen: list[dict[str, Value]] = []
-    for combination in product(*spec.arms.values()):
-        arms = dict(zip(spec.arms, combination, strict=True))
-        # A placement or gate that is sampled may take a value that lets the other gate keys exist.
-        sampled = {key: value for key, value in (("placement", "dense"), ("gate", "bilateral")) if key in spec.space}
-        known = {**spec.fixed, **arms, **sampled}
-        values = {key: value for key, value in arms.items() if exists(key, known)}
-        if values in seen:
-            continue
-        seen.append(values)
-        given = {key: value for key, value in {**spec.fixed, **values}.items() if exists(key, known)}
-        defaults = {key: value for key, value in DEFAULTS.items() if key not in spec.space and exists(key, known)}
-        settings = {**defaults, **given}
-        cells.append(Arms(cell_id(values, settings), values, settings, space_of_cell(given, spec.space)))
-    return cells
+    cells: dict[str, Arms] = {}
+    for variant in variants(spec):
+        for combination in product(*variant.arms.values()):
+            arms = _arms(variant, dict(zip(variant.arms, combination, strict=True)))
+            other = cells.setdefault(arms.id, arms)
+            if (other.settings, other.space.parameters) != (arms.settings, arms.space.parameters):
+                path: KeyPath = () if variant.row is None else ("rows", variant.row)
+                raise spec.source.error(path, f"found a second cell {arms.id}, expected cells whose names differ")
+    return list(cells.values())
+
+
+def _arms(variant: Variant, arms: dict[str, Value]) -> Arms:
+    space, fixed = variant.space, variant.fixed
+    # A placement or gate that is sampled may take a value that lets the other gate keys exist.
+    sampled = {key: value for key, value in (("placement", "dense"), ("gate", "bilateral")) if key in space}
+    known = {**fixed, **arms, **sampled}
+    values = {key: value for key, value in arms.items() if exists(key, known)}
+    given = {key: value for key, value in {**fixed, **values}.items() if exists(key, known)}
+    defaults = {key: value for key, value in DEFAULTS.items() if key not in space and exists(key, known)}
+    settings = {**defaults, **given}
+    return Arms(cell_id(values, settings), values, settings, space_of_cell(given, space), variant)
 
 
 def cell_id(arms: dict[str, Value], settings: dict[str, Value]) -> str:
@@ -61,7 +80,7 @@ def cell_id(arms: dict[str, Value], settings: dict[str, Value]) -> str:
         arms: the cell's own values, which all enter the name.
         settings: these and the fixed ones, of which placement, depth and size enter it.
     """
-    parts = [str(arms["dataset"]), str(arms["backbone"])]
+    parts = [str(arms["dataset"]), re.sub("[.:]", "_", str(arms["backbone"]))]
     placement = settings.get("placement")
     if isinstance(placement, tuple):
         parts.append("layers" + ".".join(map(str, placement)))
@@ -89,6 +108,8 @@ def _part(key: str, value: Value) -> str:
         return "uniform" if value == "uniform" else ""
     if isinstance(value, float):
         text = (repr(int(value)) if value.is_integer() and value < 1e15 else repr(value)).replace("+", "")
+    elif isinstance(value, bool):
+        text = "yes" if value else "no"
     else:
         text = "none" if value is None else str(value)
     return _SYMBOLS[key] + text if key in _SYMBOLS else f"{key}_{text}"

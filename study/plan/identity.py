@@ -30,6 +30,9 @@ def _fields(spec: StudySpec) -> Iterator[tuple[str, Any]]:
     yield "seed", spec.seed
     for key, values in spec.arms.items():
         yield f"arms.{key}", sorted(values, key=repr)
+    for position, row in enumerate(spec.rows):
+        for key, values in row.items():
+            yield f"rows[{position}].{key}", sorted(values, key=repr)
     for key, domain in spec.space.items():
         yield f"space.{key}", _domain(domain)
     # Samplers draw in the order of the keys.

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 from bimp.budget import parameters_of
-from bimp.config import ConfigError, ModelConfig
+from bimp.config import ConfigError, ModelConfig, TrialConfig
+from bimp.semantics import Setting
 from bimp.tasks import TaskSpec, task_of
 from study.plan.cells import Cell, Extent, StudyPlan
 from study.plan.crossing import Arms, cross
 from study.plan.rungs import milestones
 from study.space import Values, configuration, grid, rate_corners, width_corners
 from study.spec import StudySpec
-from study.spec.checks import options, path_of
+from study.spec.rows import options, path_of
 from study.spec.source import SpecError, value_text
+
+T = TypeVar("T")
 
 
 def plan(spec: StudySpec) -> StudyPlan:
@@ -31,20 +36,22 @@ def _planned(spec: StudySpec, arms: Arms) -> Cell:
     task = task_of(str(arms.values["dataset"]))
     search, confirm = spec.search, spec.confirm
     probed = [_probe(spec, arms, values) for values in width_corners(arms.space) + rate_corners(arms.space)]
-    max_epochs = probed[0].max_epochs
+    max_epochs = probed[0].config.train.max_epochs
     folds = None if task.folds is None else tuple(range(task.folds)) if confirm.folds == "all" else confirm.folds
     return Cell(
         id=arms.id,
         arms=arms.values,
         settings=arms.settings,
         space=arms.space,
-        hidden_dim=Extent.of(probe.hidden_dim for probe in probed),
+        hidden_dim=Extent.of(probe.config.model.hidden_dim for probe in probed),
         params=Extent.of(probe.params for probe in probed),
         trials=_trials(spec, arms),
         search_seed=confirm.seeds[0] if search is None else search.seed,
         search_fold=None if task.folds is None else 0 if search is None else search.fold,
         seeds=confirm.seeds,
         folds=folds,
+        semantics=_same([probe.config.model.semantics for probe in probed]),
+        departures=_common([probe.config.departures for probe in probed], arms),
         max_epochs=max_epochs,
         rungs=milestones(search.asha if search is not None and arms.space.parameters else None, max_epochs),
     )
@@ -58,19 +65,33 @@ def _trials(spec: StudySpec, arms: Arms) -> int:
 
 @dataclass(frozen=True)
 class _Probe:
-    hidden_dim: int
+    config: TrialConfig
     params: int
-    max_epochs: int
 
 
 def _probe(spec: StudySpec, arms: Arms, values: Values) -> _Probe:
     """What one configuration of a cell comes to."""
     try:
-        config = configuration({**spec.fixed, **arms.values, **values}, seed=0, fold=None)
+        config = configuration({**arms.variant.fixed, **arms.values, **values}, seed=0, fold=None)
         params = _count(config.model, task_of(config.dataset))
     except ConfigError as error:
         raise _located(spec, arms, values, error) from error
-    return _Probe(config.model.hidden_dim, params, config.train.max_epochs)
+    return _Probe(config, params)
+
+
+def _same(values: Sequence[T]) -> T | None:
+    """The value, if all are the same."""
+    return values[0] if all(value == values[0] for value in values) else None
+
+
+def _common(departures: Sequence[dict[str, Setting]], arms: Arms) -> dict[str, Setting]:
+    """The departures that no search changes."""
+    searched = {parameter.key for parameter in arms.space.parameters}
+    return {
+        name: value
+        for name, value in departures[0].items()
+        if name not in searched and all(name in other and other[name] == value for other in departures)
+    }
 
 
 @lru_cache(maxsize=4096)
@@ -79,12 +100,12 @@ def _count(model: ModelConfig, task: TaskSpec) -> int:
 
 
 def _located(spec: StudySpec, arms: Arms, values: Values, error: ConfigError) -> SpecError:
-    key, message = error.key, error.message
-    if path_of(spec, key) == (key,) and key == "min_lr":
+    variant, key, message = arms.variant, error.key, error.message
+    if path_of(variant, key) == (key,) and key == "min_lr":
         # It is the protocol's; what the study can mend is the learning rate.
         key, message = "learning_rate", f"min_lr: {message}"
-    value = {**spec.fixed, **arms.values, **values}.get(key)
-    path = next((path for path, option in options(spec, key) if option == value), path_of(spec, key))
+    value = {**variant.fixed, **arms.values, **values}.get(key)
+    path = next((path for path, option in options(variant, key) if option == value), path_of(variant, key))
     # The numbers of continuous ranges are mere fillers in a configuration that probes widths.
     fillers = {parameter.key for parameter in arms.space.parameters if parameter.domain.is_continuous}
     told = {name: chosen for name, chosen in values.items() if name != key and name not in fillers}

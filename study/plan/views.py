@@ -64,6 +64,9 @@ def _settings(cell: Cell) -> dict[str, Any]:
         "num_clusters": cell.setting("num_clusters"),
         "sigma_m": cell.setting("sigma_m"),
         "unsupervised_weight": cell.setting("unsupervised_weight"),
+        "pos_enc_dim": cell.setting("pos_enc_dim"),
+        "semantics": cell.semantics,
+        "departures": dict(cell.departures),
         "seeds": list(cell.seeds),
         "folds": None if cell.folds is None else list(cell.folds),
     }
@@ -102,7 +105,8 @@ def _confirm(cell: Cell) -> str:
 def _below(plan: StudyPlan) -> list[Text]:
     cells_of: dict[str, int] = {}
     for cell in plan.cells:
-        lines = [f"search {parameter.key} in {_domain_text(parameter.domain)}" for parameter in cell.space.parameters]
+        lines = [_semantics(cell)] if cell.semantics is not None else []
+        lines += [f"search {parameter.key} in {_domain_text(parameter.domain)}" for parameter in cell.space.parameters]
         # At the rung of the last epoch there is nothing left to prune.
         rungs = " ".join(str(rung) for rung in cell.rungs if rung < cell.max_epochs)
         lines.append(f"train up to {cell.max_epochs} epochs" + (f"; prune after {rungs}" if rungs else ""))
@@ -113,6 +117,12 @@ def _below(plan: StudyPlan) -> list[Text]:
         Text(f"{'every cell' if count == total else f'{count} of {total} cells'}: {line}")
         for line, count in cells_of.items()
     ]
+
+
+def _semantics(cell: Cell) -> str:
+    """Which preset, and what departs from it."""
+    parts = ", ".join(f"{name} = {value_text(value)}" for name, value in cell.departures.items())
+    return f"semantics {cell.semantics}" + (f", departing in {parts}" if parts else "")
 
 
 def _domain_text(domain: Domain) -> str:

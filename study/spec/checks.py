@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from bimp.config import ConfigError, gated_layers
 from bimp.tasks import task_of
 from study.spec.domains import Domain
-from study.spec.hyperparameters import GATE_KEYS, Value, exists, sampling_order
-from study.spec.source import KeyPath, value_text
+from study.spec.hyperparameters import BACKBONE_OF, GATE_KEYS, exists, sampling_order
+from study.spec.rows import Variant, options, path_of, variants
+from study.spec.source import KeyPath, path_text, value_text
 from study.spec.strict import refused_at
 
 if TYPE_CHECKING:
@@ -25,35 +29,18 @@ def check_study(spec: StudySpec) -> None:
         ValidationError: with the path of the key, what was found and what was expected.
     """
     _check_one_section_each(spec)
-    _check_required(spec)
-    _check_settings_are_used(spec)
-    _check_gated_layers(spec)
-    for key, domain in spec.space.items():
-        _check_conditions(spec, key, domain)
+    rows = variants(spec)
+    for variant in rows:
+        _check_required(variant)
+    _check_settings_are_used(rows)
+    for variant in rows:
+        _check_gated_layers(variant)
+    for key in spec.space:
+        _check_conditions(rows, key)
     _check_search(spec)
-    _check_epochs(spec)
-    _check_folds(spec)
-
-
-def path_of(spec: StudySpec, key: str) -> KeyPath:
-    """Where the hyperparameter ``key`` stands; just its name if it stands nowhere."""
-    for section in ("arms", "space", "fixed"):
-        if key in getattr(spec, section):
-            return (section, key)
-    return (key,)
-
-
-def options(spec: StudySpec, key: str) -> Iterator[tuple[KeyPath, Value]]:
-    """Every value that the study gives ``key``, with its path; of a range its two ends."""
-    path = path_of(spec, key)
-    if path[0] == "fixed":
-        yield path, spec.fixed[key]
-    elif path[0] == "arms":
-        yield from (((*path, index), value) for index, value in enumerate(spec.arms[key]))
-    elif path[0] == "space":
-        domain = spec.space[key]
-        for index, value in enumerate(domain.bounds or domain.choices or ()):
-            yield (*path, domain.kind, index), value
+    for variant in rows:
+        _check_epochs(spec, variant)
+    _check_folds(spec, rows)
 
 
 def _check_one_section_each(spec: StudySpec) -> None:
@@ -63,51 +50,71 @@ def _check_one_section_each(spec: StudySpec) -> None:
             if key in first:
                 raise refused_at((section, key), f"it in {first[key]} too", "it in one section only")
             first[key] = section
+            if spec.rows and all(key in row for row in spec.rows):
+                raise refused_at((section, key), "it in every row too", f"it in {section} or in rows")
 
 
-def _check_required(spec: StudySpec) -> None:
+def _check_required(variant: Variant) -> None:
+    nowhere: KeyPath = ("arms",) if variant.row is None else ("rows", variant.row)
     for key in ("dataset", "backbone"):
-        if key not in spec.arms:
-            raise refused_at(("arms", key), "nothing", f"one {key} or a list of them")
-    if path_of(spec, "layers") == ("layers",):
-        raise refused_at(("arms", "layers"), "nothing", "the number of layers, here or in space or fixed")
-    budget, hidden_dim = path_of(spec, "budget"), path_of(spec, "hidden_dim")
+        if key not in variant.arms:
+            raise refused_at((*nowhere, key), "nothing", f"one {key} or a list of them")
+    if path_of(variant, "layers") == ("layers",):
+        raise refused_at((*nowhere, "layers"), "nothing", "the number of layers, here or in space or fixed")
+    budget, hidden_dim = path_of(variant, "budget"), path_of(variant, "hidden_dim")
     if len(budget) > 1 and len(hidden_dim) > 1:
-        raise refused_at(hidden_dim, f"it beside {budget[0]}.budget", "either budget or hidden_dim")
+        raise refused_at(hidden_dim, f"it beside {path_text(budget)}", "either budget or hidden_dim")
     if len(budget) == len(hidden_dim) == 1:
-        raise refused_at(("arms", "budget"), "nothing", "budget or hidden_dim, here or in space or fixed")
-    if _can_be_gated(spec) and path_of(spec, "num_clusters") == ("num_clusters",):
+        raise refused_at((*nowhere, "budget"), "nothing", "budget or hidden_dim, here or in space or fixed")
+    if _can_be_gated(variant) and path_of(variant, "num_clusters") == ("num_clusters",):
         raise refused_at(
-            ("arms", "num_clusters"), "nothing", "the number of clusters, here or in space or fixed: layers are gated"
+            (*nowhere, "num_clusters"), "nothing", "the number of clusters, here or in space or fixed: layers are gated"
         )
 
 
-def _can_be_gated(spec: StudySpec) -> bool:
-    return any(value != "none" for _, value in options(spec, "placement"))
+def _can_be_gated(variant: Variant) -> bool:
+    return any(value != "none" for _, value in options(variant, "placement"))
 
 
-def _check_settings_are_used(spec: StudySpec) -> None:
+def _can_be_bilateral(variant: Variant) -> bool:
+    gates = [value for _, value in options(variant, "gate")] or ["bilateral"]
+    return any(exists("sigma_m", {"placement": "dense", "gate": gate}) for gate in gates)
+
+
+def _check_settings_are_used(rows: Sequence[Variant]) -> None:
     for key in GATE_KEYS:
-        path = path_of(spec, key)
-        if len(path) > 1 and not _can_be_gated(spec):
-            raise refused_at(path, "a gate setting", "none: every cell is vanilla (placement none)")
-    if not any(exists("sigma_m", {"placement": "dense", "gate": gate}) for gate in _values(spec, "gate", "bilateral")):
-        path = path_of(spec, "sigma_m")
+        found, expected = "a gate setting", "none: every cell is vanilla (placement none)"
+        _refuse_unused(rows, key, _can_be_gated, found, expected)
+    found, expected = "a setting of the bilateral gate", "none: every gate is uniform"
+    _refuse_unused(rows, "sigma_m", _can_be_bilateral, found, expected)
+    for key, backbone in BACKBONE_OF.items():
+        found, expected = f"a setting of {backbone}", f"none: no cell has the backbone {backbone}"
+        _refuse_unused(rows, key, partial(_has_backbone, backbone), found, expected)
+
+
+def _has_backbone(backbone: str, variant: Variant) -> bool:
+    return backbone in variant.arms["backbone"]
+
+
+def _refuse_unused(
+    rows: Sequence[Variant], key: str, is_used: Callable[[Variant], bool], found: str, expected: str
+) -> None:
+    """Refuse ``key`` where it stands, if it is used in none of the rows that read it there."""
+    used: dict[KeyPath, bool] = {}
+    for variant in rows:
+        path = path_of(variant, key)
         if len(path) > 1:
-            raise refused_at(path, "a setting of the bilateral gate", "none: every gate is uniform")
-    if len(path_of(spec, "heads")) > 1 and "gat" not in spec.arms["backbone"]:
-        raise refused_at(path_of(spec, "heads"), "a setting of gat", "none: no cell has the backbone gat")
+            used[path] = used.get(path, False) or is_used(variant)
+    for path, is_used_there in used.items():
+        if not is_used_there:
+            raise refused_at(path, found, expected)
 
 
-def _values(spec: StudySpec, key: str, default: Value) -> list[Value]:
-    return [value for _, value in options(spec, key)] or [default]
-
-
-def _check_gated_layers(spec: StudySpec) -> None:
+def _check_gated_layers(variant: Variant) -> None:
     """Every placement with the least and the most layers; conditions may part them, so then planning tells."""
-    if any(spec.space[key].when for key in ("placement", "layers") if key in spec.space):
+    if any(variant.space[key].when for key in ("placement", "layers") if key in variant.space):
         return
-    for (path, placement), (_, layers) in product(options(spec, "placement"), options(spec, "layers")):
+    for (path, placement), (_, layers) in product(options(variant, "placement"), options(variant, "layers")):
         _check_placement(path, placement, layers)
 
 
@@ -122,22 +129,38 @@ def _check_placement(path: KeyPath, placement: Any, layers: Any) -> None:
         raise refused_at(path, value_text(placement), expected) from error
 
 
-def _check_conditions(spec: StudySpec, key: str, domain: Domain) -> None:
-    order = sampling_order(spec.space)
+def _check_conditions(rows: Sequence[Variant], key: str) -> None:
+    """The conditions on a searched key must be able to hold in one of the rows that search it."""
+    refusals: list[ValidationError] = []
+    for variant in rows:
+        if key not in variant.space:
+            continue
+        try:
+            _check_conditions_in(variant, key, variant.space[key])
+        except ValidationError as error:
+            refusals.append(error)
+        else:
+            return
+    if refusals:
+        raise refusals[0]
+
+
+def _check_conditions_in(variant: Variant, key: str, domain: Domain) -> None:
+    order = sampling_order(variant.space)
     for name, values in domain.when.items():
         path = ("space", key, "when", name)
-        section = path_of(spec, name)[0]
+        section = path_of(variant, name)[0]
         if section == name:
             raise refused_at(path, f"a condition on {name}", "a key that stands in arms, space or fixed")
         if section == "space" and order.index(name) >= order.index(key):
             raise refused_at(path, f"a condition on {name}", f"a key that is sampled before {key}")
-        _check_possible(spec, name, path, values)
+        _check_possible(variant, name, path, values)
 
 
-def _check_possible(spec: StudySpec, name: str, path: KeyPath, values: tuple[Any, ...]) -> None:
+def _check_possible(variant: Variant, name: str, path: KeyPath, values: tuple[Any, ...]) -> None:
     """Whether a condition names values that ``name`` can have."""
-    possible: list[Any] = [value for _, value in options(spec, name)]
-    is_range = name in spec.space and spec.space[name].bounds is not None
+    possible: list[Any] = [value for _, value in options(variant, name)]
+    is_range = name in variant.space and variant.space[name].bounds is not None
     for index, value in enumerate(values):
         if not (possible[0] <= value <= possible[-1] if is_range else value in possible):
             allowed = (" to " if is_range else ", ").join(map(value_text, possible))
@@ -191,18 +214,19 @@ def _refuse_in_grid(key: str, domain: Domain) -> None:
     )
 
 
-def _check_epochs(spec: StudySpec) -> None:
+def _check_epochs(spec: StudySpec, variant: Variant) -> None:
     if spec.search is None or spec.search.asha is None:
         return
     grace = spec.search.asha.grace_epochs
-    protocols = [task_of(str(dataset)).protocol.max_epochs for dataset in spec.arms["dataset"]]
-    least = min([value for _, value in options(spec, "max_epochs") if isinstance(value, int)] or protocols)
+    protocols = [task_of(str(dataset)).protocol.max_epochs for dataset in variant.arms["dataset"]]
+    least = min([value for _, value in options(variant, "max_epochs") if isinstance(value, int)] or protocols)
     if grace > least:
         raise refused_at(("search", "asha", "grace_epochs"), str(grace), f"at most max_epochs = {least}")
 
 
-def _check_folds(spec: StudySpec) -> None:
-    tasks = [task_of(str(dataset)) for dataset in spec.arms["dataset"]]
+def _check_folds(spec: StudySpec, rows: Sequence[Variant]) -> None:
+    datasets = dict.fromkeys(str(dataset) for variant in rows for dataset in variant.arms["dataset"])
+    tasks = [task_of(dataset) for dataset in datasets]
     limit = min((task.folds for task in tasks if task.folds is not None), default=None)
     asked: list[tuple[KeyPath, str | int]] = []
     if "folds" in spec.confirm.model_fields_set:

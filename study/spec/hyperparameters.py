@@ -6,14 +6,31 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, Field, PlainValidator
+from pydantic import AfterValidator, Field, PlainValidator, StrictBool
+from pydantic_core import PydanticCustomError
 
-from bimp.config import Backbone, Gate, Head, NamedPlacement, Placement, Readout, Semantics
+from bimp.config import ConfigError, Gate, Head, NamedPlacement, Placement, Readout, require_backbone
+from bimp.semantics import (
+    SETTINGS,
+    AssignmentWidth,
+    ConcatenatedRow,
+    CutAdjacency,
+    CutScope,
+    EdgeFeatures,
+    EdgeGate,
+    GateNormalisation,
+    GCNNormalisation,
+    LastWidth,
+    Reduction,
+    Report,
+    Semantics,
+    ValidationLoss,
+)
 from bimp.tasks import TASKS
 from study.spec.domains import ChoiceDomain, FloatDomain, IntDomain
 from study.spec.strict import refused
 
-Value = str | int | float | tuple[int, ...] | None
+Value = str | int | float | bool | tuple[int, ...] | None
 """The value of a hyperparameter; explicit placements are ascending tuples."""
 
 PLACEMENTS: tuple[NamedPlacement, ...] = get_args(NamedPlacement)
@@ -37,6 +54,21 @@ def _dataset(value: str) -> str:
     if value not in TASKS:
         raise refused(value, f"one of {', '.join(TASKS)}")
     return value
+
+
+def _backbone(value: object) -> str:
+    """One of the four, or a layer of the user's own: naming it in a study file is what imports it."""
+    try:
+        require_backbone(value)
+        backbone = str(value)
+        if ":" in backbone:
+            # The four need no PyTorch to be read.
+            from bimp.layers.own import import_layer
+
+            import_layer(backbone)
+    except ConfigError as error:
+        raise PydanticCustomError("refused", "{message}", {"message": error.message}) from error
+    return backbone
 
 
 def _placement(value: object) -> Placement:
@@ -82,7 +114,7 @@ class Hyperparameter:
 
 HYPERPARAMETERS: dict[str, Hyperparameter] = {
     "dataset": Hyperparameter(Annotated[str, AfterValidator(_dataset)], None, in_fixed=False),
-    "backbone": Hyperparameter(Backbone, None, in_fixed=False),
+    "backbone": Hyperparameter(Annotated[Any, PlainValidator(_backbone)], None, in_fixed=False),
     "placement": Hyperparameter(PlacementValue, ChoiceDomain[PlacementValue]),
     "gate": Hyperparameter(Gate, ChoiceDomain[Gate]),
     "layers": Hyperparameter(Whole, IntDomain[Whole]),
@@ -102,21 +134,53 @@ HYPERPARAMETERS: dict[str, Hyperparameter] = {
     "min_lr": Hyperparameter(Positive, FloatDomain[Positive]),
     "max_epochs": Hyperparameter(Whole, None),
     "time_limit_s": Hyperparameter(Positive | None, None),
+    "pos_enc_dim": Hyperparameter(Whole | None, None),
+    "out_dim": Hyperparameter(Whole, IntDomain[Whole]),
+    "last_width": Hyperparameter(LastWidth, ChoiceDomain[LastWidth]),
+    "gcn_normalisation": Hyperparameter(GCNNormalisation, ChoiceDomain[GCNNormalisation]),
+    "concatenated_row": Hyperparameter(ConcatenatedRow, ChoiceDomain[ConcatenatedRow]),
+    "edge_gate": Hyperparameter(EdgeGate, ChoiceDomain[EdgeGate]),
+    "edge_features": Hyperparameter(EdgeFeatures, ChoiceDomain[EdgeFeatures]),
+    "attention_slope": Hyperparameter(PositiveOrZero, FloatDomain[PositiveOrZero]),
+    "attention_bias": Hyperparameter(StrictBool, ChoiceDomain[StrictBool]),
+    "gated_attention_slope": Hyperparameter(PositiveOrZero, FloatDomain[PositiveOrZero]),
+    "gated_attention_bias": Hyperparameter(StrictBool, ChoiceDomain[StrictBool]),
+    "assignment_bias": Hyperparameter(StrictBool, ChoiceDomain[StrictBool]),
+    "assignment_width": Hyperparameter(AssignmentWidth, ChoiceDomain[AssignmentWidth]),
+    "metric_bias": Hyperparameter(StrictBool, ChoiceDomain[StrictBool]),
+    "metric_relu": Hyperparameter(StrictBool, ChoiceDomain[StrictBool]),
+    "distance_epsilon": Hyperparameter(PositiveOrZero, FloatDomain[PositiveOrZero]),
+    "gate_normalisation": Hyperparameter(GateNormalisation, ChoiceDomain[GateNormalisation]),
+    "gate_epsilon": Hyperparameter(PositiveOrZero, FloatDomain[PositiveOrZero]),
+    "cut_scope": Hyperparameter(CutScope, ChoiceDomain[CutScope]),
+    "cut_adjacency": Hyperparameter(CutAdjacency, ChoiceDomain[CutAdjacency]),
+    "cut_epsilon": Hyperparameter(PositiveOrZero, FloatDomain[PositiveOrZero]),
+    "reduction": Hyperparameter(Reduction, ChoiceDomain[Reduction]),
+    "validation_loss": Hyperparameter(ValidationLoss, ChoiceDomain[ValidationLoss]),
+    "clip_norm": Hyperparameter(Positive | None, FloatDomain[Positive]),
+    "report": Hyperparameter(Report, ChoiceDomain[Report]),
 }
 """All of them, by their name in a study file."""
 
-GATE_KEYS = ("gate", "num_clusters", "sigma_m", "unsupervised_weight")
+GATE_KEYS = (
+    "gate",
+    "num_clusters",
+    "sigma_m",
+    "unsupervised_weight",
+    *(name for name, scope in SETTINGS.items() if scope.gated),
+)
 """What describes a gate: none of it exists for a vanilla network."""
+
+BACKBONE_OF = {"heads": "gat", **{name: scope.backbone for name, scope in SETTINGS.items() if scope.backbone}}
+"""The backbone of each key that means something for a single one."""
 
 DEFAULTS: dict[str, Value] = {"placement": "none", "gate": "bilateral", "sigma_m": 1.0, "unsupervised_weight": 1.0}
 """Values of keys that a study does not give; the others come from the dataset's protocol or from the model."""
 
 PARENTS: dict[str, tuple[str, ...]] = {
-    "gate": ("placement",),
-    "num_clusters": ("placement",),
-    "unsupervised_weight": ("placement",),
+    **dict.fromkeys(BACKBONE_OF, ("backbone",)),
+    **{key: ("placement", "backbone") if key in BACKBONE_OF else ("placement",) for key in GATE_KEYS},
     "sigma_m": ("placement", "gate"),
-    "heads": ("backbone",),
 }
 """The keys whose values decide whether a key exists; sampled before it."""
 
@@ -125,13 +189,13 @@ def exists(key: str, known: Mapping[str, Value]) -> bool:
     """Whether ``key`` means anything beside the values ``known``.
 
     Gate keys exist where a layer is gated, ``sigma_m`` where that gate is bilateral (a uniform gate does not depend
-    on it), ``heads`` for ``gat``.
+    on it), ``heads`` and other keys of one backbone for that.
     """
     if key in GATE_KEYS and known.get("placement", DEFAULTS["placement"]) == "none":
         return False
     if key == "sigma_m" and known.get("gate", DEFAULTS["gate"]) != "bilateral":
         return False
-    return key != "heads" or known.get("backbone") == "gat"
+    return key not in BACKBONE_OF or known.get("backbone") == BACKBONE_OF[key]
 
 
 def existing(given: Mapping[str, Value]) -> dict[str, Value]:

@@ -1,4 +1,4 @@
-"""The three sections of a study file that hold hyperparameters: ``arms``, ``space`` and ``fixed``."""
+"""The sections of a study file that hold hyperparameters: ``arms``, ``rows``, ``space`` and ``fixed``."""
 
 from __future__ import annotations
 
@@ -61,6 +61,13 @@ _FIXED = _section("Fixed", {key: entry.value for key, entry in HYPERPARAMETERS.i
 def arms_of(given: Any) -> dict[str, tuple[Value, ...]]:
     """The values of each key, a single one as a tuple of one, in the order of the file."""
     return _in_given_order(_ARMS.model_validate(given), given)
+
+
+def row_of(given: Any) -> dict[str, tuple[Value, ...]]:
+    """One row: as :func:`arms_of`, with at least one key."""
+    if given == {}:
+        raise refused(given, "a mapping with keys such as backbone")
+    return arms_of(given)
 
 
 def space_of(given: Any) -> dict[str, Domain]:

@@ -85,6 +85,8 @@ def _expected(kind: str, context: dict[str, Any], message: str) -> str:
             return "a number"
         case "string_type":
             return "text"
+        case "bool_type":
+            return "true or false"
         case "tuple_type" | "list_type":
             return "a list"
         case "greater_than_equal":

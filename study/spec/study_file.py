@@ -22,7 +22,7 @@ from pydantic import (
 from study.spec.checks import check_study
 from study.spec.domains import Domain, different
 from study.spec.hyperparameters import Value, Whole, WholeOrZero
-from study.spec.sections import arms_of, fixed_of, space_of
+from study.spec.sections import arms_of, fixed_of, row_of, space_of
 from study.spec.source import Source, SpecError, read_yaml
 from study.spec.strict import Strict, first_error, refused
 
@@ -49,6 +49,14 @@ def _none_as_null(value: Any) -> Any:
     return None if value == "none" else value
 
 
+def _filled_rows(value: Any) -> Any:
+    if not isinstance(value, list | tuple) or not value:
+        raise refused(value, "a list of at least one mapping with keys such as backbone")
+    return value
+
+
+Row = Annotated[dict[str, tuple[Value, ...]], PlainValidator(row_of)]
+Rows = Annotated[tuple[Row, ...], BeforeValidator(_filled_rows), AfterValidator(different)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**32 - 1)]
 Seeds = Annotated[tuple[Seed, ...], BeforeValidator(_filled_list), AfterValidator(different)]
 Folds = tuple[int, ...] | Literal["all"]
@@ -116,6 +124,7 @@ class StudySpec(Strict):
         caption: text for the table.
         seed: every sampler's seed comes from it.
         arms: values of each key, crossed into cells.
+        rows: the arms are crossed once for each, with its values in the place of what the other sections say.
         space: what each key is sampled from within a cell.
         fixed: one value for all trials.
     """
@@ -126,6 +135,7 @@ class StudySpec(Strict):
     arms: Annotated[dict[str, tuple[Value, ...]], PlainValidator(arms_of)] = Field(
         description="a mapping with at least dataset and backbone"
     )
+    rows: Rows = ()
     space: Annotated[dict[str, Domain], PlainValidator(space_of)] = Field(default={})
     fixed: Annotated[dict[str, Value], PlainValidator(fixed_of)] = Field(default={})
     confirm: ConfirmSpec = ConfirmSpec()

@@ -108,7 +108,7 @@ def trial_name(record: TrialRecord, cell_name: str | None) -> str:
 
 
 def _model_title(backbone: str | None, placement: object, gate: str | None) -> str:
-    title = "MP" if backbone is None else BACKBONE_TITLES.get(backbone, backbone)
+    title = "MP" if backbone is None else BACKBONE_TITLES.get(backbone, backbone.rpartition(":")[2])
     if placement == "none":
         return title
     return f"uniform-{title}" if gate == "uniform" else f"bi-{title}"

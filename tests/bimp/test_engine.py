@@ -8,8 +8,11 @@ import torch
 from torch_geometric.data import Data
 
 from bimp.config import ModelConfig, TrainConfig, TrialConfig
-from bimp.data import GraphSplit, PackedGraphs
-from bimp.engine import CheckpointError, DivergedError, EpochResult, evaluate, fit, load_network
+from bimp.data import GraphBatch, GraphSplit, PackedGraphs
+from bimp.engine import CheckpointError, DivergedError, EpochResult, Evaluation, evaluate, fit, load_network
+from bimp.losses import supervised_loss
+from bimp.network import Network
+from bimp.tasks import task_of
 
 MODEL = ModelConfig(
     backbone="gcn", layers=2, hidden_dim=8, placement="boosting", gate="bilateral", num_clusters=3, sigma_m=1.0
@@ -166,3 +169,103 @@ def test_evaluate_raises_on_a_loss_that_is_not_a_number() -> None:
     broken.graphs.x[0] = float("nan")
     with pytest.raises(DivergedError, match="loss nan in evaluation"):
         evaluate(network, CONFIG, broken, "cpu")
+
+
+def first_gradient(clip_norm: float | None) -> dict[str, torch.Tensor]:
+    """The gradient of the first step, by number of the parameter: Adam's first moment is then a tenth of it."""
+    train_config = replace(TRAIN, max_epochs=1, batch_size=8, clip_norm=clip_norm)
+    result = next(fit(replace(CONFIG, train=train_config), split(8), split(4)))
+    moments = result.checkpoint()["optimizer"]["state"]
+    return {str(number): state["exp_avg"] / 0.1 for number, state in moments.items()}
+
+
+def test_clipping_scales_gradients_down_to_the_norm() -> None:
+    free, clipped, loose = first_gradient(None), first_gradient(1e-3), first_gradient(1e6)
+    norm = sum(float(value.square().sum()) for value in free.values()) ** 0.5
+    assert norm > 1e-2
+    assert sum(float(value.square().sum()) for value in clipped.values()) ** 0.5 == pytest.approx(1e-3, rel=1e-3)
+    for name, value in free.items():
+        assert torch.allclose(clipped[name], value * 1e-3 / norm, rtol=1e-3, atol=1e-9)
+        assert torch.equal(loose[name], value)
+
+
+def test_mean_of_the_batches_values() -> None:
+    config = replace(CONFIG, train=replace(TRAIN, batch_size=4, reduction="batch"))
+    validation = split(6)  # a batch of four and one of two
+    *_, last = fit(config, split(8), validation)
+    network = load_network(config, last.checkpoint()).eval()
+    losses, unsupervised, accuracies = [], [], []
+    with torch.no_grad():
+        for batch in validation.batches(4):
+            output = network(batch)
+            losses.append(supervised_loss("graph_classification", output.scores, batch.y).item())
+            unsupervised.append(output.unsupervised_loss.item())
+            accuracies.append((output.scores.argmax(1) == batch.y).double().mean().item())
+    found = evaluate(network, config, validation, "cpu")
+    assert found.loss == pytest.approx(sum(losses) / 2)
+    assert found.unsupervised_loss == pytest.approx(sum(unsupervised) / 2)
+    assert found.metric == pytest.approx(sum(accuracies) / 2)
+
+
+@pytest.mark.parametrize(("watched", "halves"), [("supervised", True), ("total", False)])
+def test_the_watched_loss_decides_the_schedule(monkeypatch: pytest.MonkeyPatch, watched: str, halves: bool) -> None:
+    # The supervised loss rests while the unsupervised one falls.
+    falling = iter(range(100, 0, -1))
+
+    def scripted(*_: object) -> Evaluation:
+        return Evaluation(loss=1.0, unsupervised_loss=float(next(falling)), metric=0.5, gate=None)
+
+    monkeypatch.setattr("bimp.engine.evaluate", scripted)
+    train_config = replace(TRAIN, max_epochs=4, lr_patience=0, validation_loss=watched, unsupervised_weight=0.5)
+    rates = [result.learning_rate for result in fit(replace(CONFIG, train=train_config), split(4), split(4))]
+    assert rates == ([1e-2, 1e-2, 5e-3, 2.5e-3] if halves else [1e-2] * 4)
+
+
+def encoded(count: int) -> GraphSplit:
+    graphs = split(count).graphs
+    generator = torch.Generator().manual_seed(1)
+    return GraphSplit(
+        graphs=replace(graphs, pos_enc=torch.randn(graphs.x.shape[0], 3, generator=generator)),
+        indices=torch.arange(count),
+    )
+
+
+def test_signs_are_flipped_in_training_and_not_in_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[bool, list[torch.Tensor]] = {True: [], False: []}
+    forward = Network._node_rows
+
+    def watch(network: Network, batch: GraphBatch) -> torch.Tensor:
+        assert batch.pos_enc is not None
+        seen[network.training].append(batch.pos_enc)
+        return forward(network, batch)
+
+    monkeypatch.setattr(Network, "_node_rows", watch)
+    config = replace(CONFIG, model=replace(MODEL, pos_enc_dim=2), train=replace(TRAIN, max_epochs=4, batch_size=8))
+    data = encoded(8)
+    runs = [numbers(list(fit(config, data, data))) for _ in range(2)]
+    assert runs[0] == runs[1]
+    stored = data.graphs.pos_enc
+    assert stored is not None
+    assert all(torch.equal(found, stored) for found in seen[False])
+    signs = set()
+    for found in seen[True]:
+        ratios = found.sort(0).values.sum(0) / stored.sum(0)
+        assert torch.allclose(ratios.abs(), torch.ones(3), atol=1e-4)
+        signs.add(tuple(ratios.sign().tolist()))
+    assert len(signs) > 1
+
+
+def test_encodings_of_the_first_columns_are_added_to_the_embedding() -> None:
+    torch.manual_seed(0)
+    network = Network(replace(MODEL, pos_enc_dim=2), task_of("digits")).eval()
+    batch = next(encoded(3).batches(3))
+    assert batch.pos_enc is not None
+    rows = network._node_rows(batch)
+    embedding, encoding = network.node_embedding, network.pos_enc_embedding
+    expected = batch.x @ embedding.weight.t() + embedding.bias
+    expected = expected + batch.pos_enc[:, :2] @ encoding.weight.t() + encoding.bias
+    assert torch.allclose(rows, expected, atol=1e-6)
+    with pytest.raises(ValueError, match="found 0 positional encodings, expected 2 or more; prepare digits"):
+        network(replace(batch, pos_enc=None))
+    with pytest.raises(ValueError, match="found 1 positional encodings, expected 2 or more"):
+        network(replace(batch, pos_enc=batch.pos_enc[:, :1]))

@@ -112,3 +112,26 @@ def test_gate_spread_of_a_uniform_gate() -> None:
     assert isinstance(found, GateStatistics)
     assert (found.minimum, found.maximum) == pytest.approx((1, 1), abs=1e-6)
     assert found.std == pytest.approx(0, abs=1e-6)
+
+
+def test_mean_over_batches_depends_on_their_size() -> None:
+    # F1 of (1 hit, 1 miss, 0 false alarms) is 2/3 and of (0, 1, 0) is 0; of all three items together 2/4.
+    scores = torch.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
+    y = torch.ones(3, dtype=torch.long)
+    found = {}
+    for reduction in ("dataset", "batch"):
+        metric = MetricAccumulator("f1", 2, reduction)
+        metric.update(scores[:2], y[:2])
+        metric.update(scores[:0], y[:0])  # a graph without edges has no item and no F1
+        metric.update(scores[2:], y[2:])
+        found[reduction] = metric.value()
+    assert found == {"dataset": pytest.approx(1 / 2), "batch": pytest.approx((2 / 3 + 0) / 2)}
+
+
+def test_mean_of_absolute_errors_over_batches() -> None:
+    metric = MetricAccumulator("mae", 1, "batch")
+    metric.update(torch.tensor([1.0, 3.0]), torch.zeros(2))
+    metric.update(torch.tensor([6.0]), torch.zeros(1))
+    assert metric.value() == pytest.approx((2 + 6) / 2)
+    with pytest.raises(ValueError, match="found no item"):
+        MetricAccumulator("mae", 1, "batch").value()

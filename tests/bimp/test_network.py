@@ -250,3 +250,71 @@ def test_too_narrow_for_the_head(hidden_dim: int, heads: int, head: str, kind: T
         Network(model, task_of_kind(kind))
     Network(replace(model, hidden_dim=hidden_dim + 1), task_of_kind(kind))
     Network(replace(model, head="linear"), task_of_kind(kind))
+
+
+@pytest.mark.parametrize(
+    ("backbone", "setting", "value"),
+    [
+        ("gcn", "gcn_normalisation", "symmetric"),
+        ("graphsage", "concatenated_row", "pooled"),
+        ("gated_gcn", "edge_gate", "raw"),
+        ("gat", "attention_slope", 0.01),
+        ("gat", "gated_attention_slope", 0.01),
+        ("gcn", "metric_relu", True),
+        ("gcn", "distance_epsilon", 1e-2),
+        ("gcn", "gate_normalisation", "softmax"),
+        ("gcn", "gate_epsilon", 1e-2),
+        ("gcn", "cut_scope", "batch"),
+        ("gcn", "cut_adjacency", "raw"),
+        ("gcn", "cut_epsilon", 1e-2),
+    ],
+)
+def test_each_setting_can_be_switched_alone(backbone: str, setting: str, value: object) -> None:
+    # A linear head: ReLUs as few as the mlp's of this width may all be shut.
+    model, task, batch = model_of(backbone, head="linear"), task_of_kind("node_classification"), filled(*GRAPHS, seed=3)
+    plain, switched = network_of(model, task), network_of(replace(model, **{setting: value}), task)
+    switched.load_state_dict(plain.state_dict())
+    before, after = plain(batch), switched(batch)
+    only_the_loss = setting.startswith("cut_")
+    assert torch.equal(before.scores, after.scores) == only_the_loss
+    assert before.unsupervised_loss is not None
+    assert after.unsupervised_loss is not None
+    if only_the_loss:
+        assert not torch.allclose(before.unsupervised_loss, after.unsupervised_loss, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("backbone", "setting", "value", "more"),
+    [
+        ("gcn", "metric_bias", True, 3),
+        ("gcn", "assignment_bias", False, -(8 + 3)),
+        ("gat", "gated_attention_bias", True, 2 * (4 + 1)),
+        # Layer 1 has two heads of 4, layer 3 one of 8.
+        ("gat", "attention_bias", True, 2 * (4 + 1) + (8 + 1)),
+        ("gated_gcn", "edge_features", "ones", 0),
+    ],
+)
+def test_settings_that_add_parameters(backbone: str, setting: str, value: object, more: int) -> None:
+    task = task_of_kind("graph_regression")
+    plain, switched = (
+        sum(parameter.numel() for parameter in Network(model, task).parameters())
+        for model in (model_of(backbone), replace(model_of(backbone), **{setting: value}))
+    )
+    assert switched - plain == more
+
+
+def test_edge_features_of_ones_ignore_what_is_given() -> None:
+    batch = filled(DIRECTED, ONE_NODE)
+    network = network_of(model_of("gated_gcn", edge_features="ones"), task_of_kind("graph_regression"))
+    assert_close(network(batch).scores, network(replace(batch, edge_attr=None)).scores, rtol=0, atol=0)
+    zinc = Network(model_of("gated_gcn", edge_features="ones"), ZINC)
+    assert zinc.edge_embedding.weight.shape == (8, 1)
+
+
+def test_a_narrower_last_layer() -> None:
+    for backbone in BACKBONES:
+        network = network_of(model_of(backbone, "dense", out_dim=5), task_of_kind("node_classification"))
+        assert network.head.scorer[0].in_features == 5
+        assert network(filled(DIRECTED, PATH)).scores.shape == (7, 5)
+    with pytest.raises(ConfigError, match="out_dim: found 3, expected 4 or more"):
+        Network(model_of("gcn", out_dim=3), task_of_kind("graph_regression"))

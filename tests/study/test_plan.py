@@ -89,6 +89,9 @@ def test_plan_json_of_the_first_cells() -> None:
         "num_clusters": None,
         "sigma_m": None,
         "unsupervised_weight": None,
+        "pos_enc_dim": None,
+        "semantics": "paper",
+        "departures": {},
         "seeds": [41, 95, 12, 35],
         "folds": None,
         "params": digits_gcn_params(widest(None), None),
@@ -131,6 +134,9 @@ def test_plan_document() -> None:
         "num_clusters": 8,
         "sigma_m": None,
         "unsupervised_weight": 1.0,
+        "pos_enc_dim": None,
+        "semantics": "paper",
+        "departures": {},
         "seeds": [41, 95, 12, 35],
         "folds": None,
         "trials": 8,
@@ -283,6 +289,61 @@ def test_rendered_plan_fits_100_columns() -> None:
     assert "6 of 10 cells: search batch_size in choice [64, 128] where placement is none or [2, 4]" in lines
     assert "every cell: train up to 12 epochs; prune after 2 6" in lines
     assert "10 cells, 80 search trials, 40 confirm trials" in lines
+
+
+RELEASED = """
+name: released
+arms:
+  dataset: zinc
+  backbone: [gcn, gat]
+  placement: [none, boosting]
+  hidden_dim: 18
+  layers: 4
+fixed: {semantics: released, num_clusters: 9, metric_bias: false, clip_norm: 0.5}
+"""
+
+
+def test_plan_shows_the_preset_and_what_departs_from_it() -> None:
+    planned = plan(read_study(RELEASED))
+    told = {entry["id"]: (entry["semantics"], entry["departures"]) for entry in plan_json(planned)}
+    assert told == {
+        "zinc-gcn-none-L4-h18": ("released", {"clip_norm": 0.5}),
+        "zinc-gcn-boosting-L4-h18": ("released", {"metric_bias": False, "clip_norm": 0.5}),
+        "zinc-gat-none-L4-h18": ("released", {"clip_norm": 0.5}),
+        "zinc-gat-boosting-L4-h18": ("released", {"metric_bias": False, "clip_norm": 0.5}),
+    }
+    assert [cell["departures"] for cell in plan_document(planned)["cells"]] == [
+        told[cell.id][1] for cell in planned.cells
+    ]
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(render_plan(planned))
+    lines = console.export_text().splitlines()
+    assert "2 of 4 cells: semantics released, departing in clip_norm = 0.5" in lines
+    assert "2 of 4 cells: semantics released, departing in metric_bias = false, clip_norm = 0.5" in lines
+
+
+def test_what_is_searched_is_no_departure() -> None:
+    text = RELEASED.replace("metric_bias: false, ", "").replace(
+        "fixed:", "space: {metric_bias: {choice: [false, true]}}\nsearch: {trials: 2}\nfixed:"
+    )
+    for cell in plan(read_study(text)).cells:
+        assert cell.departures == {"clip_norm": 0.5}
+    text = RELEASED.replace("semantics: released, ", "").replace(
+        "fixed:", "space: {semantics: {choice: [paper, released]}}\nsearch: {trials: 2}\nfixed:"
+    )
+    vanilla, gated = plan(read_study(text)).cells[:2]
+    assert (vanilla.semantics, gated.semantics) == (None, None)
+    # The metric's bias departs from one of the two presets only; K is 9.
+    assert gated.departures == {"clip_norm": 0.5}
+    assert gated.params.single is not None
+
+
+def test_printed_counts_of_released_rows() -> None:
+    text = RELEASED.replace("metric_bias: false, clip_norm: 0.5", "layers: 4").replace("  layers: 4\n", "", 1)
+    assert {cell.id: cell.params.single for cell in plan(read_study(text)).cells if cell.backbone == "gat"} == {
+        "zinc-gat-none-L4-h18": 102_385,
+        "zinc-gat-boosting-L4-h18": 105_256,
+    }
 
 
 HARMLESS = {

@@ -10,6 +10,8 @@ from study.spec.source import path_text, read_yaml
 
 FOLDER = Path(__file__).parents[2] / "search_spaces"
 FILES = sorted(FOLDER.glob("*.yaml"))
+DEMONSTRATIONS = ("quickstart", "tiny", "zinc_smoke")
+"""What they show is that everything works; the others are planned in test_paper_studies.py."""
 
 
 def planned(name: str) -> StudyPlan:
@@ -21,8 +23,11 @@ def test_shipped_file_is_a_study_of_its_name(file: Path) -> None:
     spec = load_study(file)
     assert spec.name == file.stem
     assert spec.caption
-    cells = plan(spec).cells
-    assert all(cell.params.high <= (cell.setting("budget") or 0) for cell in cells)
+
+
+@pytest.mark.parametrize("name", [*DEMONSTRATIONS, "zinc_100k"])
+def test_networks_keep_to_their_budget(name: str) -> None:
+    assert all(cell.params.high <= (cell.setting("budget") or 0) for cell in planned(name).cells)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -50,15 +55,9 @@ def test_quickstart_is_the_demonstration_of_four_cells() -> None:
     assert all(cell["seeds"] == [41, 95, 12, 35] and cell["rungs"] for cell in cells)
 
 
-def test_zinc_100k_has_a_control_for_every_gated_cell() -> None:
-    cells = planned("zinc_100k").cells
-    assert [(cell.placement, cell.setting("gate")) for cell in cells] == 4 * [
-        ("none", None),
-        ("boosting", "bilateral"),
-        ("boosting", "uniform"),
-    ]
-    # The benchmark's protocol: 1,000 epochs, of which every power of three times 20 is a rung.
-    assert {(cell.max_epochs, cell.rungs) for cell in cells} == {(1000, (20, 60, 180, 540))}
+def test_zinc_100k_follows_the_benchmarks_protocol() -> None:
+    # 1,000 epochs, of which every power of three times 20 is a rung.
+    assert {(cell.max_epochs, cell.rungs) for cell in planned("zinc_100k").cells} == {(1000, (20, 60, 180, 540))}
 
 
 def test_zinc_smoke_is_tiny() -> None:
@@ -67,16 +66,9 @@ def test_zinc_smoke_is_tiny() -> None:
     assert {cell.max_epochs for cell in plan_.cells} == {3}
 
 
-def test_cluster_500k_places_the_gate_in_four_ways() -> None:
-    cells = planned("cluster_500k").cells
-    assert [cell.placement for cell in cells] == 4 * ["none", "boosting", "interleaved", "2,4"]
-    assert {(cell.setting("layers"), cell.setting("budget")) for cell in cells} == {(16, 500_000)}
-
-
 def test_enzymes_100k_searches_on_one_fold_and_confirms_on_ten() -> None:
     cells = planned("enzymes_100k").cells
     assert {(cell.search_fold, cell.folds, cell.seeds) for cell in cells} == {(0, tuple(range(10)), (41,))}
-    assert [cell.backbone for cell in cells if "heads" in {entry.key for entry in cell.space.parameters}] == [
-        "gat",
-        "gat",
-    ]
+    with_heads = [cell for cell in cells if "heads" in {entry.key for entry in cell.space.parameters}]
+    assert {cell.backbone for cell in with_heads} == {"gat"}
+    assert len(with_heads) == 4

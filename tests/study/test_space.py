@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import optuna
 import pytest
 from hypothesis import given, settings
@@ -241,7 +243,28 @@ def test_fixed_and_protocol_and_defaults_meet_in_the_trial() -> None:
             "sigma_m": 1.0,
             "readout": "sum",
             "head": "mlp",
+            "pos_enc_dim": None,
+            "out_dim": None,
             "semantics": "paper",
+            "last_width": "row_dim",
+            "gcn_normalisation": "mean",
+            "concatenated_row": "input",
+            "edge_gate": "updated",
+            "edge_features": "given",
+            "attention_slope": 0.2,
+            "attention_bias": False,
+            "gated_attention_slope": 0.2,
+            "gated_attention_bias": False,
+            "assignment_bias": True,
+            "assignment_width": "hidden_dim",
+            "metric_bias": False,
+            "metric_relu": False,
+            "distance_epsilon": 0.0,
+            "gate_normalisation": "sigmoid",
+            "gate_epsilon": 0.0,
+            "cut_scope": "graph",
+            "cut_adjacency": "normalised",
+            "cut_epsilon": 0.0,
         },
         "train": {
             "max_epochs": 1000,
@@ -252,6 +275,10 @@ def test_fixed_and_protocol_and_defaults_meet_in_the_trial() -> None:
             "min_lr": 1e-6,
             "unsupervised_weight": 1.0,
             "time_limit_s": 60.0,
+            "reduction": "dataset",
+            "validation_loss": "supervised",
+            "clip_norm": None,
+            "report": "last",
         },
         "seed": 7,
         "fold": 3,
@@ -263,3 +290,73 @@ def test_fixed_and_protocol_and_defaults_meet_in_the_trial() -> None:
 def test_gat_has_the_benchmarks_heads_unless_given() -> None:
     spec = read_study("name: n\narms: {dataset: digits, backbone: gat, hidden_dim: 8, layers: 2}\n")
     assert resolve(plan(spec).cells[0], {}, spec, seed=0, fold=None).model.heads == 8
+
+
+RELEASED = """
+name: n
+arms:
+  dataset: zinc
+  backbone: [gcn, gat]
+  placement: [none, boosting]
+  hidden_dim: 8
+  layers: 2
+fixed: {semantics: released, num_clusters: 3, metric_bias: false, gcn_normalisation: symmetric, clip_norm: 1.0}
+"""
+
+
+def test_released_sets_every_field_and_single_ones_depart() -> None:
+    spec = read_study(RELEASED)
+
+    def trial(cell: str) -> TrialConfig:
+        return resolve(cell_of(spec, f"zinc-{cell}-L2-h8"), {}, spec, seed=0, fold=None)
+
+    bi_gcn = trial("gcn-boosting")
+    assert bi_gcn.departures == {"metric_bias": False, "gcn_normalisation": "symmetric", "clip_norm": 1.0}
+    assert bi_gcn.settings == {
+        "head": "mlp", "gcn_normalisation": "symmetric", "assignment_bias": True, "metric_bias": False,
+        "metric_relu": False, "distance_epsilon": 0.0, "gate_normalisation": "sigmoid", "gate_epsilon": 1e-6,
+        "cut_scope": "batch", "cut_adjacency": "raw", "cut_epsilon": 0.0, "reduction": "batch",
+        "validation_loss": "total", "clip_norm": 1.0, "report": "last",
+    }  # fmt: skip
+    # A key that means nothing beside the others is dropped: no gate here, no GCN there.
+    assert trial("gcn-none").departures == {"gcn_normalisation": "symmetric", "clip_norm": 1.0}
+    assert trial("gat-boosting").departures == {"metric_bias": False, "clip_norm": 1.0}
+    assert trial("gat-none").departures == {"clip_norm": 1.0}
+
+
+def test_settings_can_be_arms_and_searched() -> None:
+    spec = read_study(
+        "name: n\narms: {dataset: zinc, backbone: [gcn, gat], placement: [none, boosting], hidden_dim: 8, layers: 2, "
+        "gcn_normalisation: [mean, symmetric], semantics: [paper, released]}\n"
+        "space: {metric_bias: {choice: [true, false]}, gate_epsilon: {log_uniform: [1e-9, 1e-3]}, "
+        "num_clusters: {int: [2, 4]}}\nsearch: {trials: 3}\n"
+    )
+    ids = [cell.id for cell in plan(spec).cells]
+    assert ids[:4] == [
+        "zinc-gcn-none-L2-h8-gcn_normalisation_mean-paper",
+        "zinc-gcn-none-L2-h8-gcn_normalisation_mean-released",
+        "zinc-gcn-none-L2-h8-gcn_normalisation_symmetric-paper",
+        "zinc-gcn-none-L2-h8-gcn_normalisation_symmetric-released",
+    ]
+    assert ids[-2:] == ["zinc-gat-boosting-L2-h8-paper", "zinc-gat-boosting-L2-h8-released"]
+    assert len(ids) == 12
+    searched = {cell.id: [entry.key for entry in cell.space.parameters] for cell in plan(spec).cells}
+    assert searched[ids[0]] == []
+    assert searched[ids[-1]] == ["metric_bias", "gate_epsilon", "num_clusters"]
+    values = {"metric_bias": True, "gate_epsilon": 1e-4, "num_clusters": 3}
+    trial = resolve(cell_of(spec, ids[-2]), values, spec, seed=0, fold=None)
+    assert trial.departures == {"metric_bias": True, "gate_epsilon": 1e-4}
+
+
+def test_a_budget_counts_what_the_semantics_adds() -> None:
+    spec = read_study(
+        "name: n\narms: {dataset: cluster, backbone: gat, placement: boosting, budget: 100000, layers: 4, "
+        "semantics: [paper, released]}\nfixed: {num_clusters: 8, heads: 4}\n"
+    )
+    paper, released = (resolve(cell, {}, spec, seed=0, fold=None).model for cell in plan(spec).cells)
+    for model in (paper, released):
+        assert parameters_of(model, task_of("cluster")) <= 100_000
+        wider = replace(model, hidden_dim=model.hidden_dim + 1)
+        assert parameters_of(wider, task_of("cluster")) > 100_000
+    # The narrow last layer of the released net leaves parameters for the others.
+    assert released.hidden_dim > paper.hidden_dim

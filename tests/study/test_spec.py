@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bimp.tasks import TASKS
 from study.plan import plan
 from study.spec import SpecError, load_study, read_study
 from study.spec.source import KeyPath, read_yaml
@@ -35,6 +36,21 @@ confirm:
 
 # What is replaced in BASE, by what, and the whole line that comes of it.
 BROKEN = {
+    "setting of another backbone": (
+        "  max_epochs: 12",
+        "  max_epochs: 12\n  edge_gate: raw",
+        "f.yaml:13: fixed.edge_gate: found a setting of gated_gcn, expected none: no cell has the backbone gated_gcn",
+    ),
+    "unknown reading": (
+        "  max_epochs: 12",
+        "  max_epochs: 12\n  semantics: code",
+        "f.yaml:13: fixed.semantics: found 'code', expected one of paper, released",
+    ),
+    "word for a truth value": (
+        "  max_epochs: 12",
+        "  max_epochs: 12\n  metric_bias: 'yes'",
+        "f.yaml:13: fixed.metric_bias: found 'yes', expected true or false",
+    ),
     "unknown key": ("trials: 8", "trails: 8", "f.yaml:14: search.trails: found an unknown key, expected trials"),
     "unknown section": ("fixed:", "fixd:", "f.yaml:11: fixd: found an unknown key, expected fixed"),
     "unknown key like no other": (
@@ -154,7 +170,7 @@ BROKEN = {
     "unknown dataset": (
         "digits",
         "mnist",
-        "f.yaml:3: arms.dataset: found 'mnist', expected one of digits, zinc, cluster, enzymes",
+        f"f.yaml:3: arms.dataset: found 'mnist', expected one of {', '.join(TASKS)}",
     ),
     "gate setting on vanilla cells only": (
         "[none, boosting]",
@@ -502,8 +518,18 @@ def test_documented_errors_are_the_real_ones() -> None:
 
 
 def test_documented_examples_are_studies() -> None:
-    example, conditions = re.findall(r"```yaml\n(.*?)```", DOCUMENT, flags=re.DOTALL)
+    example, rows, conditions = re.findall(r"```yaml\n(.*?)```", DOCUMENT, flags=re.DOTALL)
     assert [cell.trials for cell in plan(read_study(example)).cells] == [0, 20, 0, 20]
+    searched = [(cell.id, len(cell.space.parameters)) for cell in plan(read_study(rows)).cells]
+    assert searched == [
+        ("zinc-gcn-none-L4-100k", 1),
+        ("zinc-gat-none-L4-100k", 1),
+        ("zinc-gcn-none-L4-100k-gcn_normalisation_symmetric", 1),
+        ("zinc-gcn-L4-100k", 3),
+        ("zinc-gcn-L4-100k-uniform", 3),
+        ("zinc-gat-L4-100k", 3),
+        ("zinc-gat-L4-100k-uniform", 3),
+    ]
     around = (
         "name: n\narms: {dataset: digits, backbone: [gcn, gat, graphsage], hidden_dim: 16}\n"
         "fixed: {num_clusters: 4}\nsearch: {trials: 2}\n"
@@ -549,4 +575,13 @@ search: {sampler: grid}
     assert str(caught.value) == (
         "study:4: search.sampler: found a grid of 99,999,999 combinations, expected at most 100,000, or another "
         "sampler with trials"
+    )
+
+
+def test_settings_of_a_gate_are_refused_where_every_cell_is_vanilla() -> None:
+    text = "name: n\narms: {dataset: zinc, backbone: gcn, hidden_dim: 8, layers: 2}\nfixed:\n  metric_bias: true\n"
+    with pytest.raises(SpecError) as error:
+        read_study(text, "f.yaml")
+    assert str(error.value) == (
+        "f.yaml:4: fixed.metric_bias: found a gate setting, expected none: every cell is vanilla (placement none)"
     )

@@ -1,3 +1,4 @@
+import json
 import multiprocessing
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import torch
 
 from bimp.data import SOURCES, DataError, PreparedDataset, load_or_prepare, open_prepared, prepare
 from bimp.data.cluster import Cluster
+from bimp.data.positional import laplacian_eigenvectors
 from bimp.data.source import SourceGraphs
 from bimp.tasks import TASKS
 
@@ -61,6 +63,99 @@ def test_other_parameters_are_refused_and_forced(tmp_path: Path) -> None:
     assert visible(tmp_path) == ["cluster"]
 
 
+def inodes(root: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_ino for path in (root / "cluster").glob("*.bin")}
+
+
+def test_positional_encodings_are_made_once_and_kept(tmp_path: Path) -> None:
+    made = prepare("cluster", tmp_path, seed=3, size=4, positional_encodings=5)
+    assert made.positional_encodings == 5
+    assert made.graphs.pos_enc is not None
+    assert "5 Laplacian positional encodings" in made.describe()
+    batch = next(made.split("val").batches(1))
+    expected = laplacian_eigenvectors(batch.edge_index.numpy(), batch.num_nodes, 5)
+    assert torch.equal(batch.pos_enc, torch.from_numpy(expected))  # type: ignore[arg-type]
+    inode = made_at(tmp_path)
+    for wanted in (0, 3, 5):
+        assert prepare("cluster", tmp_path, seed=3, size=4, positional_encodings=wanted).positional_encodings == 5
+        assert load_or_prepare("cluster", tmp_path, positional_encodings=wanted).positional_encodings == 5
+    assert made_at(tmp_path) == inode
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_positional_encodings_are_added_and_the_fingerprint_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    def no_links(*_: Any) -> None:
+        raise OSError("not supported")
+
+    if not links:
+        monkeypatch.setattr("os.link", no_links)
+    plain = prepare("cluster", tmp_path, seed=3, size=4)
+    before = inodes(tmp_path)
+    two = load_or_prepare("cluster", tmp_path, positional_encodings=2)
+    with pytest.raises(DataError, match="found size=4, expected size=5"):
+        prepare("cluster", tmp_path, seed=3, size=5, positional_encodings=3)
+    three = prepare("cluster", tmp_path, positional_encodings=3)  # nothing asked of how the graphs were made
+    assert (plain.positional_encodings, two.positional_encodings, three.positional_encodings) == (0, 2, 3)
+    assert plain.fingerprint == two.fingerprint == three.fingerprint
+    after = inodes(tmp_path)
+    assert after.keys() == {*before, "pos_enc.bin"}
+    assert {name: after[name] for name in before} == before or not links
+    assert torch.equal(three.graphs.pos_enc[:, :2], two.graphs.pos_enc)  # type: ignore[index, arg-type]
+    assert torch.equal(three.graphs.edge_index, plain.graphs.edge_index)
+    fresh = prepare("cluster", tmp_path / "fresh", seed=3, size=4, positional_encodings=3)
+    assert torch.equal(fresh.graphs.pos_enc, three.graphs.pos_enc)  # type: ignore[arg-type]
+    assert visible(tmp_path) == ["cluster", "fresh"]
+
+
+def test_adding_positional_encodings_that_breaks_keeps_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("no space left")
+
+    first = prepare("cluster", tmp_path, size=2)
+    monkeypatch.setattr("bimp.data.preparation.encodings_of", broken)
+    with pytest.raises(RuntimeError):
+        load_or_prepare("cluster", tmp_path, positional_encodings=2)
+    assert visible(tmp_path) == ["cluster"]
+    assert open_prepared("cluster", tmp_path, verify=True).fingerprint == first.fingerprint
+    with pytest.raises(DataError, match="found -1 positional encodings, expected 0 or more"):
+        prepare("cluster", tmp_path, size=2, positional_encodings=-1)
+
+
+def test_a_manifest_of_an_earlier_version_is_still_good(tmp_path: Path) -> None:
+    first = prepare("cluster", tmp_path, seed=3, size=4)
+    path = tmp_path / "cluster/manifest.json"
+    plain = json.loads(path.read_text())
+    del plain["maker"], plain["statistics"]
+    path.write_text(json.dumps(plain))
+    assert prepare("cluster", tmp_path, seed=3, size=4).fingerprint == first.fingerprint
+    assert load_or_prepare("cluster", tmp_path).statistics == first.statistics
+
+
+def test_the_manifest_holds_the_statistics_of_the_tables(tmp_path: Path) -> None:
+    dataset = prepare("cluster", tmp_path, seed=3, size=4)
+    statistics = json.loads((tmp_path / "cluster/manifest.json").read_text())["statistics"]
+    nodes = dataset.graphs.node_counts.tolist()
+    edges = dataset.graphs.edge_counts.tolist()
+    assert statistics == {
+        "title": "CLUSTER",
+        "task": "node_classification",
+        "graphs": 6,
+        "split_graphs": {"train": 4, "val": 1, "test": 1},
+        "mean_nodes": sum(nodes) / 6,
+        "max_nodes": max(nodes),
+        "mean_edges": sum(edges) / 6,
+        "mean_counted_edges": sum(edges) / 6,
+        "counted": "directed",
+        "node_features": "attribute",
+        "node_dim": 7,
+        "edge_features": None,
+        "edge_dim": None,
+        "outputs": 6,
+    }
+
+
 def test_another_fingerprint_is_refused(tmp_path: Path) -> None:
     prepare("cluster", tmp_path, size=2)
     with pytest.raises(DataError, match="expected 0123"):
@@ -70,7 +165,7 @@ def test_another_fingerprint_is_refused(tmp_path: Path) -> None:
 def test_what_is_not_prepared_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"zinc: found no folder.*run_study\.py prepare zinc"):
         open_prepared("zinc", tmp_path)
-    with pytest.raises(DataError, match="'zinq', expected one of digits, zinc, cluster, enzymes"):
+    with pytest.raises(DataError, match="'zinq', expected one of digits, zinc, smnist, cifar10, tsp, cluster, pattern"):
         prepare("zinq", tmp_path)
     with pytest.raises(DataError, match="'zinq'"):
         load_or_prepare("zinq", tmp_path)
@@ -153,10 +248,10 @@ def test_splits_and_folds_that_do_not_exist_are_refused(tmp_path: Path) -> None:
         dataset.split("train", 0)
 
 
-def test_importing_loads_neither_scikit_learn_nor_the_datasets_of_pyg() -> None:
+def test_importing_loads_neither_image_and_tour_libraries_nor_the_datasets_of_pyg() -> None:
     code = (
-        "import sys, bimp.data; "
-        "print([name for name in ('sklearn', 'torch_geometric.datasets', 'aiohttp') if name in sys.modules])"
+        "import sys, bimp.data; late = ('sklearn', 'skimage', 'fast_tsp', 'torch_geometric.datasets', 'aiohttp'); "
+        "print([name for name in late if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

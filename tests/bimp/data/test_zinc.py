@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from bimp.data import DataError, load_or_prepare, prepare, zinc
+from bimp.data.raw import Published
 from bimp.data.source import SplitName
 
 SIZES: dict[SplitName, int] = {"train": 12, "val": 1, "test": 2}
@@ -37,8 +38,8 @@ def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         indices = list(range(size))[::-1]
         (folder / f"{split}.index").write_text(",".join(map(str, indices)) + "\n")
     monkeypatch.setattr(zinc, "SIZES", SIZES)
-    monkeypatch.setattr(zinc, "MEAN_NODES", 3.6)  # (12 * 3 + 3 * 6) / 15
-    monkeypatch.setattr(zinc, "MEAN_EDGES", 5.2)  # (12 * 4 + 3 * 10) / 15
+    # (12 * 3 + 3 * 6) / 15 nodes, (12 * 4 + 3 * 10) / 15 edges
+    monkeypatch.setattr(zinc, "PUBLISHED", Published(graphs=15, mean_nodes=3.6, mean_edges=5.2))
     return folder.parent
 
 
@@ -124,8 +125,18 @@ def test_an_index_beyond_the_molecules_is_named(raw: Path, tmp_path: Path) -> No
 def test_statistics_that_are_not_the_published_ones_are_named(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zinc, "MEAN_NODES", 23.16)
+    monkeypatch.setattr(zinc, "PUBLISHED", Published(graphs=15, mean_nodes=23.16, mean_edges=5.2))
     refused(raw, tmp_path / "root", "found 3.6 mean nodes, expected 23.16: not the benchmark's graphs")
+
+
+def test_fewer_molecules_for_a_trial(raw: Path, tmp_path: Path) -> None:
+    dataset = prepare("zinc", tmp_path / "root", raw=raw, trust=True, size=4)
+    assert [len(dataset.split(name)) for name in SIZES] == [4, 1, 1]
+    assert dataset.graphs.y.tolist() == [11.0, 10.0, 9.0, 8.0, 0.0, 1.0]  # the first of each index
+    with pytest.raises(DataError, match=r"found size=4, expected no size; .*--force"):
+        prepare("zinc", tmp_path / "root")
+    with pytest.raises(DataError, match=r"found size=13, expected 1 to 12 graphs to train on"):
+        prepare("zinc", tmp_path / "root", raw=raw, size=13)
 
 
 def test_other_raw_files_are_refused_without_force(raw: Path, tmp_path: Path) -> None:

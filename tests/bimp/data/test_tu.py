@@ -1,11 +1,14 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from bimp.data import DataError, load_or_prepare, prepare
-from bimp.data import enzymes as module
+from bimp.data import SOURCES, DataError, load_or_prepare, prepare
+from bimp.data.source import SPLIT_NAMES
+from bimp.data.sources import DD, ENZYMES
+from bimp.tasks import task_of
 
 GRAPHS = 30
 """Small stand-ins for the real files: graph g has 3 nodes in a chain, the class g % 6 and the attributes g, g, ..."""
@@ -26,10 +29,29 @@ def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }
     for name, content in lines.items():
         (folder / f"ENZYMES_{name}.txt").write_text("\n".join(content) + "\n")
-    monkeypatch.setattr(module, "GRAPHS", GRAPHS)
-    monkeypatch.setattr(module, "NODES", 3 * GRAPHS)
-    monkeypatch.setattr(module, "EDGES", 4 * GRAPHS)
-    monkeypatch.setattr(module, "LINES", {f"ENZYMES_{name}.txt": len(content) for name, content in lines.items()})
+    small = replace(ENZYMES, graphs=GRAPHS, nodes=3 * GRAPHS, edges=4 * GRAPHS)
+    monkeypatch.setitem(SOURCES, "enzymes", (small,))
+    return tmp_path / "tu"
+
+
+@pytest.fixture
+def labels_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three graphs of DD's kind, without attributes: two nodes each, of the labels 1 and 3, 2 and 1, 3 and 3."""
+    folder = tmp_path / "tu/DD/raw"
+    folder.mkdir(parents=True)
+    lines = {
+        "A": ["1, 2", "2, 1", "3, 4", "4, 3", "5, 6", "6, 5"],
+        "graph_indicator": ["1", "1", "2", "2", "3", "3"],
+        "graph_labels": ["1", "2", "1"],
+        "node_labels": ["1", "3", "2", "1", "3", "3"],
+    }
+    for name, content in lines.items():
+        (folder / f"DD_{name}.txt").write_text("\n".join(content) + "\n")
+    (tmp_path / "tu/folds").mkdir()
+    for number, name in enumerate(("train", "val", "test")):
+        (tmp_path / f"tu/folds/DD_{name}.index").write_text(f"{number}\n" * 10)
+    monkeypatch.setitem(SOURCES, "dd", (replace(DD, graphs=3, nodes=6, edges=6, labels=3),))
+    monkeypatch.setattr("bimp.data.preparation.task_of", lambda name: replace(task_of(name), node_dim=3))
     return tmp_path / "tu"
 
 
@@ -68,6 +90,20 @@ def test_stored_folds(raw: Path, tmp_path: Path) -> None:
     assert dataset.split("test", 2).indices.tolist() == [6, 7, 8]
     assert dataset.split("val", 9).indices.tolist() == [0, 1, 2]
     assert dataset.split("train", 0).indices.tolist() == list(range(6, GRAPHS))
+
+
+def test_labels_are_the_inputs_where_there_are_no_attributes(labels_only: Path, tmp_path: Path) -> None:
+    dataset = prepare("dd", tmp_path / "root", raw=labels_only)
+    assert dataset.graphs.x.tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 1]]
+    assert dataset.graphs.y.tolist() == [0, 1, 0]
+    assert dataset.split("test", 9).indices.tolist() == [2]
+
+
+def test_other_labels_are_named(labels_only: Path, tmp_path: Path) -> None:
+    path = labels_only / "DD/raw/DD_node_labels.txt"
+    path.write_text("1\n4\n2\n1\n3\n3\n")
+    with pytest.raises(DataError, match=r"found 4 columns in DD_node_labels\.txt, one-hot, expected 3"):
+        prepare("dd", tmp_path / "root", raw=labels_only)
 
 
 def test_a_fold_must_be_named(raw: Path, tmp_path: Path) -> None:
@@ -137,21 +173,38 @@ def test_without_a_network_the_way_out_is_named(tmp_path: Path, monkeypatch: pyt
     assert not (tmp_path / "enzymes").exists()
 
 
-def test_the_real_files(raw_data: Path, tmp_path: Path) -> None:
-    dataset = prepare("enzymes", tmp_path / "root", raw=raw_data / "tu")
-    statistics = dataset.statistics
-    assert statistics.graphs == 600
-    assert round(statistics.mean_nodes, 2) == 32.63
-    assert round(statistics.mean_edges / 2, 2) == 62.14
-    assert dataset.graphs.x.shape[1] == 18
-    assert dataset.graphs.y.bincount().tolist() == [100] * 6
-    stored = (raw_data / "tu/folds/ENZYMES_test.index").read_text().splitlines()
-    assert dataset.split("test", 4).indices.tolist() == [int(entry) for entry in stored[4].split(",")]
+REAL = {
+    # Graphs, nodes and undirected edges of a graph, inputs, graphs of each class.
+    "enzymes": ("ENZYMES", 600, 32.63, 62.14, 18, [100] * 6),
+    "proteins": ("PROTEINS_full", 1113, 39.06, 72.82, 29, [663, 450]),
+    "dd": ("DD", 1178, 284.32, 715.66, 89, [691, 487]),
+}
 
-    # The same files without the folds: our own.
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_real_files(raw_data: Path, tmp_path: Path, name: str) -> None:
+    raw_name, graphs, nodes, edges, columns, classes = REAL[name]
+    dataset = prepare(name, tmp_path / "root", raw=raw_data / "tu")
+    statistics = dataset.statistics
+    assert statistics.graphs == graphs
+    assert round(statistics.mean_nodes, 2) == nodes
+    assert round(statistics.mean_counted_edges, 2) == edges
+    assert statistics.mean_edges == 2 * statistics.mean_counted_edges
+    assert dataset.graphs.x.shape[1] == columns
+    assert dataset.graphs.y.bincount().tolist() == classes
+    assert dataset.origin.endswith("10 stored folds")
+    for split in SPLIT_NAMES:
+        stored = (raw_data / f"tu/folds/{raw_name}_{split}.index").read_text().splitlines()
+        assert [dataset.split(split, fold).indices.tolist() for fold in range(10)] == [
+            [int(entry) for entry in line.split(",")] for line in stored
+        ]
+
+
+def test_the_real_files_without_their_folds_get_folds_of_our_own(raw_data: Path, tmp_path: Path) -> None:
+    stored = prepare("enzymes", tmp_path / "root", raw=raw_data / "tu")
     shutil.copytree(raw_data / "tu/ENZYMES/raw", tmp_path / "alone/ENZYMES/raw")
     own = prepare("enzymes", tmp_path / "other", raw=tmp_path / "alone")
-    assert own.fingerprint != dataset.fingerprint
+    assert own.fingerprint != stored.fingerprint
     for fold in range(10):
         for name, each in (("train", 80), ("val", 10), ("test", 10)):
             assert own.graphs.y[own.split(name, fold).indices].bincount().tolist() == [each] * 6

@@ -1,0 +1,185 @@
+"""The paper's figure of over-smoothing: a measure by layer, vanilla against gated, as PDF, SVG and PNG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from reports.latex_text import escape
+from reports.smoothing import ALPHA, Comparison, Curve, compare_smoothing
+
+DEFAULT_MEASURE = "information_gain_kde"
+AXES: Mapping[str, str] = {
+    "information_gain_kde": "Instance information gain (bits)",
+    "information_gain_gaussian": "Instance information gain (bits)",
+    "group_distance_ratio": "Group distance ratio (between / within)",
+    "dirichlet_energy": "Dirichlet energy (squared units of the rows)",
+    "mean_average_distance": "Mean average distance (1 - cosine)",
+}
+MEANINGS: Mapping[str, str] = {
+    "information_gain_kde": "Instance information gain in bits (kernel density estimate)",
+    "information_gain_gaussian": "Instance information gain in bits (joint Gaussian with shrinkage)",
+    "group_distance_ratio": "Group distance ratio",
+    "dirichlet_energy": "Dirichlet energy",
+    "mean_average_distance": "Mean average distance",
+}
+# Okabe and Ito's colours, which readers with any colour vision can tell apart; lines and markers differ too.
+VANILLA_STYLE = ("#D55E00", "--", "s")
+GATED_STYLES = (("#0072B2", "-", "o"), ("#009E73", "-.", "^"), ("#CC79A7", ":", "D"), ("#56B4E9", (0, (5, 1)), "v"))
+BAR_HEIGHT = 0.035
+"""Of a significance bar, as a share of the height of the axes."""
+
+_METADATA: Mapping[str, dict[str, str | None]] = {
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureFiles:
+    """One figure: its formats and its caption as plain text and within a LaTeX ``figure`` environment."""
+
+    caption: str
+    pdf: Path
+    svg: Path
+    png: Path
+    text: Path
+    latex: Path
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every file written."""
+        return (self.pdf, self.svg, self.png, self.text, self.latex)
+
+
+def write_figures(results: Path, out: Path, measure: str = DEFAULT_MEASURE) -> tuple[FigureFiles, ...]:
+    """Draw ``measure`` for every vanilla cell of the study in ``results`` with the gated cells that face it.
+
+    The same values give the same bytes with the same version of matplotlib.
+
+    Raises:
+        ResultsError: no value of the measure, or not the results folder of a study.
+        study.records.RecordError: a file cannot be read.
+        OSError: ``out`` cannot be written.
+    """
+    comparisons = compare_smoothing(results, measure)
+    out.mkdir(parents=True, exist_ok=True)
+    return tuple(_write(comparison, out) for comparison in comparisons)
+
+
+def draw(comparison: Comparison) -> Figure:
+    """Lines are means over the test graphs, bands one standard deviation, short bars significant layers."""
+    figure = Figure(figsize=(5.4, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    if comparison.vanilla is not None:
+        _draw_curve(axes, comparison.vanilla, VANILLA_STYLE)
+    for place, curve in enumerate(comparison.gated):
+        _draw_curve(axes, curve, GATED_STYLES[place % len(GATED_STYLES)])
+    _draw_bars(axes, comparison)
+    axes.set_xlabel("Layer")
+    axes.set_ylabel(AXES[comparison.measure])
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize="small")
+    return figure
+
+
+def caption(comparison: Comparison) -> str:
+    """What the figure shows, over what, by which tests, and that the numbers are not the paper's."""
+    names = " and ".join(curve.name for curve in comparison.curves)
+    graphs = {curve.graphs for curve in comparison.curves}
+    sentences = [
+        f"{MEANINGS[comparison.measure]} by layer of {names} on {comparison.dataset}: "
+        f"mean (lines) and standard deviation (bands) over {' or '.join(f'{count:,}' for count in sorted(graphs))} "
+        f"test graphs, {_runs(comparison)}."
+    ]
+    if comparison.p_values is not None:
+        tests = int(np.count_nonzero(~np.isnan(comparison.p_values)))
+        sentences.append(
+            "Short vertical bars: the gated and the vanilla network differ in this layer (two-sided Welch t-test over "
+            f"the test graphs, p < {ALPHA} after Bonferroni correction for {tests} tests)."
+        )
+    undefined = sum(int(np.isnan(curve.values).sum()) for curve in comparison.curves)
+    if undefined:
+        sentences.append(f"Left out: {undefined:,} values that do not exist or are infinite.")
+    sentences.append(f"A run of our own (study {comparison.study}), not the paper's.")
+    return " ".join(sentences)
+
+
+def _runs(comparison: Comparison) -> str:
+    missing = [f"{c.name}: {c.trials} of {c.asked} trials" for c in comparison.curves if c.trials != c.asked]
+    seeds = sorted({seed for curve in comparison.curves for seed in curve.seeds})
+    listed = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+    folds = any(curve.folds for curve in comparison.curves)
+    words = f"those of every fold, {listed}" if folds else f"each the mean over {listed}" if seeds[1:] else listed
+    return words + (f" ({'; '.join(missing)})" if missing else "")
+
+
+def _draw_curve(axes: Axes, curve: Curve, style: tuple[str, object, str]) -> None:
+    colour, line, marker = style
+    layers = np.arange(1, curve.layers + 1)
+    axes.plot(layers, curve.mean, color=colour, linestyle=line, marker=marker, markersize=3.5, label=curve.name)
+    axes.fill_between(layers, curve.mean - curve.std, curve.mean + curve.std, color=colour, alpha=0.18, linewidth=0)
+
+
+def _draw_bars(axes: Axes, comparison: Comparison) -> None:
+    """A row of bars for each gated curve, in its colour, above everything else."""
+    if comparison.p_values is None:
+        return
+    rows = len(comparison.gated)
+    low, high = axes.get_ylim()
+    headroom = rows * 1.6 * BAR_HEIGHT + 0.02
+    axes.set_ylim(low, low + (high - low) / (1 - headroom))
+    for place, p_values in enumerate(comparison.p_values):
+        top = 0.99 - place * 1.6 * BAR_HEIGHT
+        axes.vlines(
+            np.flatnonzero(p_values < ALPHA) + 1,
+            top - BAR_HEIGHT,
+            top,
+            transform=axes.get_xaxis_transform(),
+            color=GATED_STYLES[place % len(GATED_STYLES)][0],
+            linewidth=1.8,
+        )
+
+
+def _write(comparison: Comparison, out: Path) -> FigureFiles:
+    first = comparison.curves[0].cell
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{comparison.measure}-{first}")
+    words = caption(comparison)
+    files = FigureFiles(
+        caption=words,
+        pdf=out / f"{stem}.pdf",
+        svg=out / f"{stem}.svg",
+        png=out / f"{stem}.png",
+        text=out / f"{stem}.txt",
+        latex=out / f"{stem}.tex",
+    )
+    with mpl.rc_context({"svg.hashsalt": "bimp", "pdf.fonttype": 42, "font.family": "DejaVu Sans"}):
+        figure = draw(comparison)
+        for path in (files.pdf, files.svg, files.png):
+            figure.savefig(path, dpi=200, metadata=_METADATA[path.suffix[1:]])
+    files.text.write_text(words + "\n", encoding="utf-8", newline="\n")
+    files.latex.write_text(_latex(words, stem), encoding="utf-8", newline="\n")
+    return files
+
+
+def _latex(words: str, stem: str) -> str:
+    lines = [
+        r"% Needs \usepackage{graphicx}, and the PDF where LaTeX looks for graphics.",
+        r"\begin{figure}",
+        r"\centering",
+        rf"\includegraphics[width=0.7\textwidth]{{{stem}.pdf}}",
+        rf"\caption{{{escape(words)}}}",
+        rf"\label{{fig:{stem}}}",
+        r"\end{figure}",
+    ]
+    return "\n".join(lines) + "\n"

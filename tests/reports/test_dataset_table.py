@@ -1,0 +1,136 @@
+"""The table of datasets: every number from a manifest written by hand, beside the paper's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_aggregate import WITHOUT, aggregate
+
+from reports.plan import ResultsError
+from reports.statistics import dataset_rows, read_prepared, render_latex, render_markdown, write_statistics
+
+ZINC = {
+    "title": "ZINC",
+    "task": "graph_regression",
+    "graphs": 12_000,
+    "mean_nodes": 23.1643,
+    "mean_edges": 49.8312,
+    "mean_counted_edges": 49.8312,
+    "node_features": "atom type",
+    "node_dim": 28,
+    "edge_features": "bond type",
+    "edge_dim": 4,
+}
+ENZYMES = {
+    "title": "ENZYMES",
+    "task": "graph_classification",
+    "graphs": 600,
+    "mean_nodes": 32.6333,
+    "mean_edges": 124.2733,
+    "mean_counted_edges": 62.13667,
+    "node_features": "node attributes",
+    "node_dim": 18,
+    "edge_features": None,
+    "edge_dim": None,
+}
+CLUSTER = {
+    "title": "CLUSTER",
+    "task": "node_classification",
+    "graphs": 120,
+    "mean_nodes": 116.5,
+    "mean_edges": 4267.1,
+    "mean_counted_edges": 4267.1,
+    "node_features": "marks",
+    "node_dim": 7,
+    "edge_features": None,
+    "edge_dim": None,
+}
+DIGITS = {**ENZYMES, "title": "Digits", "graphs": 1797, "node_features": "ink_and_place"}
+
+
+def prepared(data: Path, **statistics: dict[str, Any]) -> Path:
+    for name, values in statistics.items():
+        folder = data / name
+        folder.mkdir(parents=True)
+        manifest = {"dataset": name, "origin": f"made for {name}", "fingerprint": "00ff", "statistics": values}
+        (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return data
+
+
+def test_values_stand_beside_the_papers_in_its_order(tmp_path: Path) -> None:
+    data = prepared(tmp_path, enzymes=ENZYMES, digits=DIGITS, zinc=ZINC, cluster=CLUSTER)
+    rows = dataset_rows(read_prepared(data))
+    assert [row.title for row in rows] == [
+        *("ZINC", "SMNIST", "CIFAR10", "TSP", "CLUSTER", "DD", "ENZYMES", "PROTEINS", "Digits")
+    ]
+    by_title = {row.title: row for row in rows}
+    assert by_title["ZINC"].cells == (
+        *("Graph regression", "ZINC", "12,000", "12k", "23.16", "23.16", "49.83", "49.83"),
+        *("atom type (28)", "Atom type (28)", "bond type (4)", "Bond type (4)"),
+    )
+    assert by_title["ENZYMES"].cells[6:8] == ("62.14", "62.14")
+    assert by_title["TSP"].cells == (
+        *("Edge prediction", "TSP", "-", "12k", "-", "275.76", "-", "6,894.04"),
+        *("-", "Coordinates (2)", "-", "Distance (1)"),
+    )
+    assert by_title["Digits"].cells[:4] == ("Graph classification", "Digits", "1,797", "-")
+
+
+def test_what_differs_is_said(tmp_path: Path) -> None:
+    rows = {row.title: row for row in dataset_rows(read_prepared(prepared(tmp_path, zinc=ZINC, cluster=CLUSTER)))}
+    assert rows["ZINC"].departures == ()
+    assert rows["CLUSTER"].departures == (
+        *("graphs 120, not 12,000", "nodes 116.50, not 117.20", "edges 4,267.10, not 4,301.72"),
+    )
+
+
+def test_markdown_has_the_notes(tmp_path: Path) -> None:
+    text = render_markdown(dataset_rows(read_prepared(prepared(tmp_path, zinc=ZINC, digits=DIGITS))))
+    assert "\n| Graph regression | ZINC | 12,000 | 12k | 23.16 | 23.16 | 49.83 | 49.83 | atom type (28) |" in text
+    assert r"ink\_and\_place (18)" in text
+    assert "- ZINC: made for zinc; fingerprint 00ff.\n" in text
+    assert text.endswith("- Not prepared here: SMNIST, CIFAR10, TSP, CLUSTER, DD, ENZYMES, PROTEINS.\n")
+
+
+def test_latex_compiles(tmp_path: Path) -> None:
+    text = render_latex(dataset_rows(read_prepared(prepared(tmp_path, zinc=ZINC, digits=DIGITS, cluster=CLUSTER))))
+    assert text.isascii()
+    assert r"Graph regression & ZINC & 12,000 & 12k & 23.16 & 23.16 & 49.83 & 49.83 &" in text
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    document = tmp_path / "document.tex"
+    packages = r"\usepackage{booktabs}\usepackage{graphicx}"
+    document.write_text(rf"\documentclass{{article}}{packages}\begin{{document}}{text}\end{{document}}")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", document.name]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_command_writes_both_without_torch(tmp_path: Path) -> None:
+    data = prepared(tmp_path / "data", zinc=ZINC)
+    done = aggregate("tables", "--statistics", data, "--out", tmp_path / "out", code=WITHOUT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{tmp_path}/out/statistics.tex\n{tmp_path}/out/statistics.md\n"
+    assert (tmp_path / "out" / "statistics.md").read_text(encoding="utf-8").startswith("Datasets as they were prepared")
+
+
+def test_the_command_needs_one_of_the_two() -> None:
+    done = aggregate("tables")
+    assert done.returncode == 2
+    assert done.stderr == "error: found neither RESULTS nor --statistics DATA, expected one of them or both\n"
+
+
+def test_errors_name_the_file_and_the_mend(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match=f"{tmp_path}: found no prepared dataset; run `run_study.py prepare NAME"):
+        write_statistics(tmp_path, tmp_path / "out")
+    data = prepared(tmp_path, zinc={})
+    with pytest.raises(ResultsError, match=r"manifest.json: holds no complete statistics .* prepare zinc --force`"):
+        read_prepared(data)
+    (data / "zinc" / "manifest.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ResultsError, match="not readable as JSON"):
+        read_prepared(data)
