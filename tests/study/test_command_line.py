@@ -190,7 +190,7 @@ class TestStatus:
 class TestPrepare:
     def test_an_unknown_dataset(self, command: Command, tmp_path: Path) -> None:
         refused = command("prepare", "mnist", "--data", tmp_path)
-        assert_refused(refused, "dataset: found 'mnist', expected one of digits, zinc, cluster, enzymes")
+        assert_refused(refused, "dataset: found 'mnist', expected one of digits, zinc, smnist")
 
     def test_where_a_file_is(self, command: Command, tmp_path: Path) -> None:
         (tmp_path / "taken").write_text("")
