@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reports.summarise import CellSummary
@@ -81,6 +81,13 @@ def _plain_label(summary: CellSummary) -> Label:
     return Label(prefix=where or "bi", name=name)
 
 
+def _departures_that_differ(summary: CellSummary, together: Sequence[CellSummary]) -> Iterator[Detail]:
+    """Of equal names, the settings in which one departs from its semantics and another does not."""
+    for name, value in summary.cell.departures:
+        if any((name, value) not in other.cell.departures for other in together):
+            yield Detail(key=name, value=value)
+
+
 def _named(summary: CellSummary, together: Sequence[CellSummary]) -> tuple[str, ...]:
     """What a name carries: what was searched, and the arms of the gate in which cells that stand together differ."""
     arms = {
@@ -98,7 +105,9 @@ def _distinguish(summaries: Sequence[CellSummary]) -> list[tuple[Detail, ...]]:
         if any(key in _named(summary, summaries) for summary in summaries)
         or len({detail(summary, key) for summary in summaries}) > 1
     ]
-    details = [tuple(detail(summary, key) for key in keys) for summary in summaries]
+    details = [
+        (*(detail(summary, key) for key in keys), *_departures_that_differ(summary, summaries)) for summary in summaries
+    ]
     count = Counter(details)
     return [
         found if count[found] == 1 else (*found, Detail(key="cell", value=summary.cell.id))

@@ -112,6 +112,7 @@ def _vanilla_of(gated: CellSummary, vanillas: Sequence[CellSummary]) -> CellSumm
     candidates = [vanilla for vanilla in vanillas if _comparable(gated, vanilla)]
     closeness = [
         sum(getattr(gated.chosen, key) == getattr(vanilla.chosen, key) for key in ("layers", "budget", "hidden_dim"))
+        + (gated.cell.departures == vanilla.cell.departures)
         for vanilla in candidates
     ]
     closest = [place for place, value in enumerate(closeness) if value == max(closeness)]

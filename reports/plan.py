@@ -30,6 +30,7 @@ class PlanCell:
         id: name of the cell; the ``cell`` of its records.
         dataset, dataset_title: its name in a study file, and in a table.
         metric, direction: what is reported, and whether a smaller (``min``) or larger (``max``) value is better.
+        departures: settings whose value is not that of the study's semantics, by name, as text.
         seeds, folds: every seed is run on every fold; ``folds`` is None where the dataset has one split.
     """
 
@@ -49,6 +50,7 @@ class PlanCell:
     unsupervised_weight: float | None
     seeds: tuple[int, ...]
     folds: tuple[int, ...] | None
+    departures: tuple[tuple[str, str], ...] = ()
 
     @property
     def asked(self) -> tuple[tuple[int, int | None], ...]:
@@ -103,13 +105,25 @@ def load_plan(results: Path) -> Plan:
 def _cell(content: object, where: str) -> PlanCell:
     if not isinstance(content, dict):
         raise ResultsError(f"{where}: found {content!r}, expected the keys of a cell")
-    cell = PlanCell(**{entry.name: _checked(content, entry.name, str(entry.type), where) for entry in fields(PlanCell)})
+    checked = {
+        entry.name: _checked(content, entry.name, str(entry.type), where)
+        for entry in fields(PlanCell)
+        if entry.name != "departures"
+    }
+    cell = PlanCell(**checked, departures=_departures(content, where))
     for key, choices in (("metric", METRICS), ("direction", DIRECTIONS)):
         if getattr(cell, key) not in choices:
             raise ResultsError(f"{where}.{key}: found {getattr(cell, key)!r}, expected one of {', '.join(choices)}")
     if len(set(cell.asked)) != len(cell.asked) or not cell.asked:
         raise ResultsError(f"{where}: seeds {cell.seeds} on folds {cell.folds}, expected one or more, each once")
     return cell
+
+
+def _departures(content: Mapping[str, Any], where: str) -> tuple[tuple[str, str], ...]:
+    found = content.get("departures") or {}
+    if not isinstance(found, dict):
+        raise ResultsError(f"{where}.departures: found {found!r}, expected settings by name")
+    return tuple((str(name), str(value)) for name, value in sorted(found.items()))
 
 
 def _checked(content: Mapping[str, Any], key: str, annotation: str, where: str) -> Any:

@@ -220,3 +220,12 @@ def test_a_width_solved_from_the_budget_is_not_part_of_a_name(tmp_path: Path) ->
     trials = [trial(cell, 1, 0.5, hidden_dim=width) for cell, width in zip(cells, (70, 69), strict=True)]
     table = build_table(load_results(write_study(tmp_path, cells, trials)))
     assert shape(table) == [[[("", "bi-GCN (K=8)"), ("", "bi-GCN (K=16)")]]]
+
+
+def test_a_gated_model_faces_the_vanilla_one_that_departs_as_it_does(tmp_path: Path) -> None:
+    mean, symmetric = vanilla("zinc", "gcn", id="mean"), vanilla("zinc", "gcn", id="symmetric")
+    symmetric["departures"] = {"gcn_normalisation": "symmetric"}
+    assert shape(table_of(tmp_path, [mean, symmetric, gated("zinc", "gcn")]))[0][0] == [
+        ("GCN", "bi-GCN"),
+        ("GCN (gcn normalisation symmetric)", ""),
+    ]
