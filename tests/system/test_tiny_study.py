@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from conftest import Finished, Studies
@@ -71,6 +72,14 @@ def test_weights_are_kept_of_confirm_trials_alone_and_nothing_is_left_over(tiny:
         "tables",
         "weights",
     ]
+
+
+def test_a_finished_study_is_mirrored_to_a_server_that_lacks_it(
+    tiny: Finished, studies: Studies, tmp_path: Path
+) -> None:
+    ended = studies.run(tiny.file, tiny.results, "--mlflow", f"sqlite:///{tmp_path / 'mlflow.db'}")
+    assert ended.code == 0, ended
+    assert mirrored_trials(tmp_path) == dict.fromkeys(records(tiny.results), 1)
 
 
 def test_the_same_command_again_trains_nothing_and_starts_no_cluster(tiny: Finished, studies: Studies) -> None:
