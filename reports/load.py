@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -61,34 +63,54 @@ def load_results(results: Path) -> StudyResults:
         study.records.RecordError: a file of another project or schema version.
     """
     plan = load_plan(results)
+    rows = load_records(results, (*_PLAIN_COLUMNS, _EPOCH_COLUMN)).to_pylist()
+    return StudyResults(plan=plan, trials=tuple(_trial(row) for row in rows))
+
+
+def load_records(results: Path, columns: Sequence[str]) -> pa.Table:
+    """The given ``columns`` of every record of a study, a row a trial, ordered by key; read from the files alone.
+
+    Columns are those of ``study.records.SCHEMA``; a part of the epochs may be named alone, as
+    ``epochs.list.element.val_metric`` (the column ``epochs`` then holds only what was named).
+
+    Raises:
+        ResultsError: no records folder, or a record that is cut or misnamed.
+        study.records.RecordError: a file of another project or schema version.
+    """
     folder = results / RECORDS_FOLDER
     if not folder.is_dir():
         raise ResultsError(f"{folder}: not found, so there is no record at all; start the study first")
-    return StudyResults(plan=plan, trials=tuple(_read_trial(path) for path in sorted(folder.glob("*.parquet"))))
+    names = list(dict.fromkeys(column.partition(".")[0] for column in columns))
+    tables = [_read_file(path, columns).select(names) for path in sorted(folder.glob("*.parquet"))]
+    return pa.concat_tables(tables) if tables else SCHEMA.empty_table().select(names)
 
 
 _PLAIN_COLUMNS = [entry.name for entry in fields(Trial) if entry.name != "num_epochs"]
 _EPOCH_COLUMN = "epochs.list.element.epoch"
 
 
-def _read_trial(path: Path) -> Trial:
+def _trial(row: dict[str, Any]) -> Trial:
+    epochs = row.pop("epochs")
+    return Trial(num_epochs=len(epochs), **row)
+
+
+def _read_file(path: Path, columns: Sequence[str]) -> pa.Table:
     try:
-        columns = _read_columns(path).to_pydict()
+        table = _read_columns(path, ("key", *columns))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ResultsError(
             f"{path}: not a readable Parquet file ({error}); remove it, and run the study again"
         ) from error
-    if columns["key"] != [path.stem]:
+    if table.column("key").to_pylist() != [path.stem]:
         raise ResultsError(f"{path}: not the record of trial {path.stem}; move foreign files out of the folder")
-    num_epochs = len(columns.pop("epochs")[0])
-    return Trial(num_epochs=num_epochs, **{name: values[0] for name, values in columns.items()})
+    return table
 
 
-def _read_columns(path: Path) -> pa.Table:
-    # A study has ten thousand files, and reading a file whole takes four times as long as these columns of it.
+def _read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
+    # A study has ten thousand files, and reading a file whole takes four times as long as some columns of it.
     with pq.ParquetFile(path) as file:
         schema = file.schema_arrow
         version = (schema.metadata or {}).get(b"bimp_record_schema")
         if version == str(SCHEMA_VERSION).encode() and schema.equals(SCHEMA):
-            return file.read(columns=[*_PLAIN_COLUMNS, _EPOCH_COLUMN], use_threads=False)
-    return read_table(path).select([*_PLAIN_COLUMNS, "epochs"])  # which says what else the file is
+            return file.read(columns=list(dict.fromkeys(columns)), use_threads=False)
+    return read_table(path)  # which says what else the file is

@@ -29,6 +29,17 @@ class Spread:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Run:
+    """A finished confirm run behind a cell's numbers; metrics as fractions, ``train`` None where not measured."""
+
+    key: str
+    seed: int
+    fold: int | None
+    test: float
+    train: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Gap:
     """A run that the study asks for and that gives no number, and why."""
 
@@ -65,6 +76,7 @@ class CellSummary:
         finished: number of finished confirm runs that the plan asks for; ``test`` is None where it is 0.
         test, train: spread over those runs; ``train`` is None where a run has no train metric.
         last_epoch: mean 0-based index of the last epoch: completed epochs - 1.
+        runs: those runs, in the plan's order of seeds and folds.
         gaps: the runs asked for that gave no number; they enter no mean.
         set_aside: confirm trials on record that the plan no longer asks for: another configuration, seed or fold.
     """
@@ -75,6 +87,7 @@ class CellSummary:
     test: Spread | None
     train: Spread | None
     last_epoch: float | None
+    runs: tuple[Run, ...]
     gaps: tuple[Gap, ...]
     set_aside: int
 
@@ -126,17 +139,26 @@ def _summarise_cell(cell: PlanCell, trials: Sequence[Trial]) -> CellSummary:
     runs = {(trial.seed, trial.fold): trial for trial in current}
     reasons = {run: _reason_of_gap(runs.get(run), trials) for run in cell.asked}
     usable = [runs[run] for run in cell.asked if reasons[run] is None]
-    train = [trial.train_metric for trial in usable if _is_number(trial.train_metric)]
+    finished = tuple(_run(trial) for trial in usable)
+    train = [run.train for run in finished if run.train is not None]
     return CellSummary(
         cell=cell,
         chosen=_chosen(cell, current),
         finished=len(usable),
-        test=_spread_or_none([trial.test_metric for trial in usable if trial.test_metric is not None]),
+        test=_spread_or_none([run.test for run in finished]),
         train=_spread_or_none(train) if len(train) == len(usable) else None,
         last_epoch=statistics.fmean(trial.num_epochs - 1 for trial in usable) if usable else None,
+        runs=finished,
         gaps=tuple(Gap(seed=run[0], fold=run[1], reason=reason) for run, reason in reasons.items() if reason),
         set_aside=len(confirm) - sum(run in runs for run in cell.asked),
     )
+
+
+def _run(trial: Trial) -> Run:
+    if trial.test_metric is None:
+        raise ResultsError(f"trial {trial.key}: counted as finished without a test metric")
+    train = trial.train_metric if _is_number(trial.train_metric) else None
+    return Run(key=trial.key, seed=trial.seed, fold=trial.fold, test=trial.test_metric, train=train)
 
 
 def _spread_or_none(values: Sequence[float]) -> Spread | None:
