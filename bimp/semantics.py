@@ -103,12 +103,20 @@ SETTINGS: Mapping[str, Scope] = MappingProxyType({**MODEL_SETTINGS, **TRAIN_SETT
 
 def preset(semantics: Semantics, *, dataset: str, backbone: str, gated: bool) -> Mapping[str, Setting]:
     """The value of every setting that means anything in such a network, under ``semantics``."""
-    values = _released(dataset, backbone, gated) if semantics == "released" else _paper()
+    values = _released(dataset, backbone, gated) if semantics == "released" else _paper(dataset, gated)
     return MappingProxyType({name: values[name] for name, scope in SETTINGS.items() if scope.holds(backbone, gated)})
 
 
-def _paper() -> dict[str, Setting]:
-    return {name: scope.neutral for name, scope in SETTINGS.items()}
+def _paper(dataset: str, gated: bool) -> dict[str, Setting]:
+    return {**{name: scope.neutral for name, scope in SETTINGS.items()}, **_shape_of_gat(dataset, gated)}
+
+
+def _shape_of_gat(dataset: str, gated: bool) -> dict[str, Setting]:
+    """What the text leaves open of bi-GAT and its tables count: the same in both readings."""
+    return {
+        "last_width": "hidden_dim" if gated and dataset in BLOCK_MODELS else "row_dim",
+        "gated_attention_bias": dataset != "zinc",
+    }
 
 
 def _released(dataset: str, backbone: str, gated: bool) -> dict[str, Setting]:
@@ -116,7 +124,7 @@ def _released(dataset: str, backbone: str, gated: bool) -> dict[str, Setting]:
     each_head_by_itself = gated and dataset in ("tsp", *SMALL)
     return {
         "head": "mlp",
-        "last_width": "hidden_dim" if gated and dataset in BLOCK_MODELS else "row_dim",
+        **_shape_of_gat(dataset, gated),
         "gcn_normalisation": "mean",
         "concatenated_row": "pooled",
         "edge_gate": "raw",
@@ -124,7 +132,6 @@ def _released(dataset: str, backbone: str, gated: bool) -> dict[str, Setting]:
         "attention_slope": PER_HEAD_ATTENTION_SLOPE if each_head_by_itself else ATTENTION_SLOPE,
         "attention_bias": False,
         "gated_attention_slope": PER_HEAD_ATTENTION_SLOPE,
-        "gated_attention_bias": dataset != "zinc",
         "assignment_bias": True,
         "assignment_width": "hidden_dim",
         "metric_bias": True,

@@ -80,9 +80,20 @@ def test_where_the_two_presets_part() -> None:
            "gated_attention_slope": 0.01}  # fmt: skip
     assert parts("gat", "zinc", gated=True) == gat
     assert parts("gat", "zinc", gated=False) == {"reduction": "batch"}
-    assert parts("gat", "cifar10", gated=True) == {**gat, "gated_attention_bias": True, "clip_norm": 0.3}
-    assert parts("gat", "cluster", gated=True) == {**gat, "gated_attention_bias": True, "last_width": "hidden_dim"}
-    assert parts("gat", "enzymes", gated=True) == {**gat, "gated_attention_bias": True, "attention_slope": 0.01}
+    assert parts("gat", "cifar10", gated=True) == {**gat, "clip_norm": 0.3}
+    assert parts("gat", "cluster", gated=True) == gat
+    assert parts("gat", "enzymes", gated=True) == {**gat, "attention_slope": 0.01}
+
+
+@pytest.mark.parametrize("semantics", ["paper", "released"])
+def test_both_presets_give_bi_gat_the_shape_that_its_tables_count(semantics: Semantics) -> None:
+    def shape(dataset: str) -> tuple[Any, Any]:
+        values = preset(semantics, dataset=dataset, backbone="gat", gated=True)
+        return values["gated_attention_bias"], values["last_width"]
+
+    assert shape("zinc") == (False, "row_dim")
+    assert shape("cifar10") == shape("enzymes") == (True, "row_dim")
+    assert shape("cluster") == shape("pattern") == (True, "hidden_dim")
 
 
 @pytest.mark.parametrize(
