@@ -254,7 +254,7 @@ def test_fixed_and_protocol_and_defaults_meet_in_the_trial() -> None:
             "attention_slope": 0.2,
             "attention_bias": False,
             "gated_attention_slope": 0.2,
-            "gated_attention_bias": False,
+            "gated_attention_bias": True,
             "assignment_bias": True,
             "assignment_width": "hidden_dim",
             "metric_bias": False,
@@ -348,15 +348,15 @@ def test_settings_can_be_arms_and_searched() -> None:
     assert trial.departures == {"metric_bias": True, "gate_epsilon": 1e-4}
 
 
-def test_a_budget_counts_what_the_semantics_adds() -> None:
+def test_a_budget_counts_what_a_setting_adds() -> None:
     spec = read_study(
         "name: n\narms: {dataset: cluster, backbone: gat, placement: boosting, budget: 100000, layers: 4, "
-        "semantics: [paper, released]}\nfixed: {num_clusters: 8, heads: 4}\n"
+        "last_width: [row_dim, hidden_dim]}\nfixed: {num_clusters: 8, heads: 4}\n"
     )
-    paper, released = (resolve(cell, {}, spec, seed=0, fold=None).model for cell in plan(spec).cells)
-    for model in (paper, released):
+    wide, narrow = (resolve(cell, {}, spec, seed=0, fold=None).model for cell in plan(spec).cells)
+    for model in (wide, narrow):
         assert parameters_of(model, task_of("cluster")) <= 100_000
         wider = replace(model, hidden_dim=model.hidden_dim + 1)
         assert parameters_of(wider, task_of("cluster")) > 100_000
-    # The narrow last layer of the released net leaves parameters for the others.
-    assert released.hidden_dim > paper.hidden_dim
+    # A narrow last layer leaves parameters for the others.
+    assert narrow.hidden_dim > wide.hidden_dim
