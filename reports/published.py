@@ -145,6 +145,25 @@ class PaperDataset:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PaperProtocol:
+    """How the authors' code trains on a dataset, the same for all of its rows; names as in a study file.
+
+    Readouts are of vanilla and of gated models, None where the task needs none; ``unsupervised_weight`` is of gated
+    models. Batch sizes and learning rates differ by row: see :class:`PaperRow`.
+    """
+
+    dataset: str
+    lr_factor: float
+    lr_patience: int
+    min_lr: float
+    max_epochs: int
+    time_limit_s: float
+    readout: str | None
+    gated_readout: str | None
+    unsupervised_weight: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Source:
     source: str
     description: str
@@ -172,6 +191,12 @@ def later_rows() -> tuple[OtherRow, ...]:
 def paper_datasets() -> tuple[PaperDataset, ...]:
     """The datasets of Tables 1 and S2, in their order."""
     return _read("datasets.csv", PaperDataset)
+
+
+@cache
+def paper_protocols() -> Mapping[str, PaperProtocol]:
+    """The training of each of the paper's datasets, by its name as printed."""
+    return {row.dataset: row for row in _read("protocol.csv", PaperProtocol)}
 
 
 @cache
