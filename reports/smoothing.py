@@ -14,7 +14,7 @@ from scipy.stats import ttest_ind
 from reports.layout import Entry, build_table
 from reports.load import Trial, load_results
 from reports.plain_text import plain
-from reports.plan import ResultsError
+from reports.plan import Plan, ResultsError
 from study.smoothing_records import MEASURES, SMOOTHING_FOLDER, read_smoothing
 
 ALPHA = 0.05
@@ -70,9 +70,11 @@ class Comparison:
 
     ``p_values`` has a row for each gated curve and a column for each layer: two-sided Welch t-tests over the graphs
     against the vanilla curve, multiplied by their number (Bonferroni), at most 1; None where there is no vanilla curve.
+    ``about`` is what the study says of itself.
     """
 
     study: str
+    about: str | None
     dataset: str
     measure: str
     vanilla: Curve | None
@@ -111,7 +113,7 @@ def compare_smoothing(results: Path, measure: str) -> tuple[Comparison, ...]:
         raise ResultsError(
             f"{results / SMOOTHING_FOLDER}: found no value of {measure}; run `run_study.py smoothing {results}` first"
         )
-    return tuple(_comparison(table.study, datasets[group], measure, curves) for group, curves in groups.items())
+    return tuple(_comparison(study.plan, datasets[group], measure, curves) for group, curves in groups.items())
 
 
 def _counts(trial: Trial) -> bool:
@@ -141,11 +143,12 @@ def _curve(entry: Entry, paths: Sequence[Path], measure: str) -> Curve | None:
     )
 
 
-def _comparison(study: str, dataset: str, measure: str, curves: dict[str, Curve]) -> Comparison:
+def _comparison(plan: Plan, dataset: str, measure: str, curves: dict[str, Curve]) -> Comparison:
     vanilla = next((curve for curve in curves.values() if curve.gate is None), None)
     gated = tuple(curve for curve in curves.values() if curve.gate is not None)
     return Comparison(
-        study=study,
+        study=plan.study,
+        about=plan.caption,
         dataset=dataset,
         measure=measure,
         vanilla=vanilla,

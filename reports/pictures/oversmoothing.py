@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reports.latex_text import escape
+from reports.pictures.style import STYLES, Picture, file_name, legend, styled
+from reports.plan import ResultsError
 from reports.smoothing import ALPHA, Comparison, Curve, compare_smoothing
+from study.smoothing_records import MEASURES, SMOOTHING_FOLDER
 
 DEFAULT_MEASURE = "information_gain_kde"
 AXES: Mapping[str, str] = {
@@ -31,55 +30,40 @@ MEANINGS: Mapping[str, str] = {
     "dirichlet_energy": "Dirichlet energy",
     "mean_average_distance": "Mean average distance",
 }
-# Okabe and Ito's colours, which readers with any colour vision can tell apart; lines and markers differ too.
-VANILLA_STYLE = ("#D55E00", "--", "s")
-GATED_STYLES = (("#0072B2", "-", "o"), ("#009E73", "-.", "^"), ("#CC79A7", ":", "D"), ("#56B4E9", (0, (5, 1)), "v"))
+VANILLA_STYLE, *GATED_STYLES = STYLES
 BAR_HEIGHT = 0.035
 """Of a significance bar, as a share of the height of the axes."""
 
-_METADATA: Mapping[str, dict[str, str | None]] = {
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-    "svg": {"Date": None, "Creator": None},
-    "png": {"Software": None},
-}
 
-
-@dataclass(frozen=True, kw_only=True)
-class FigureFiles:
-    """One figure: its formats and its caption as plain text and within a LaTeX ``figure`` environment."""
-
-    caption: str
-    pdf: Path
-    svg: Path
-    png: Path
-    text: Path
-    latex: Path
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Every file written."""
-        return (self.pdf, self.svg, self.png, self.text, self.latex)
-
-
-def write_figures(results: Path, out: Path, measure: str = DEFAULT_MEASURE) -> tuple[FigureFiles, ...]:
-    """Draw ``measure`` for every vanilla cell of the study in ``results`` with the gated cells that face it.
-
-    The same values give the same bytes with the same version of matplotlib.
+def oversmoothing(results: Path, measure: str = DEFAULT_MEASURE) -> tuple[Picture, ...]:
+    """``measure`` of every vanilla cell of a study with the gated cells that face it; empty where it was not measured.
 
     Raises:
-        ResultsError: no value of the measure, or not the results folder of a study.
+        ResultsError: no such measure, or not the results folder of a study.
         study.records.RecordError: a file cannot be read.
-        OSError: ``out`` cannot be written.
     """
-    comparisons = compare_smoothing(results, measure)
-    out.mkdir(parents=True, exist_ok=True)
-    return tuple(_write(comparison, out) for comparison in comparisons)
+    if measure not in MEASURES:
+        raise ResultsError(f"measure: found {measure!r}, expected one of {', '.join(MEASURES)}")
+    if not any((results / SMOOTHING_FOLDER).glob("*.parquet")):
+        return ()
+    return tuple(_picture(comparison) for comparison in compare_smoothing(results, measure))
+
+
+def _picture(comparison: Comparison) -> Picture:
+    names = " and ".join(curve.name for curve in comparison.curves)
+    return Picture(
+        name=file_name(comparison.measure, comparison.curves[0].cell),
+        title=f"Over-smoothing by layer: {names} on {comparison.dataset}",
+        caption=caption(comparison),
+        figure=draw(comparison),
+    )
 
 
 def draw(comparison: Comparison) -> Figure:
     """Lines are means over the test graphs, bands one standard deviation, short bars significant layers."""
-    figure = Figure(figsize=(5.4, 3.6), layout="constrained")
-    axes = figure.add_subplot()
+    with styled():
+        figure = Figure(figsize=(5.4, 3.6), layout="constrained")
+        axes = figure.add_subplot()
     if comparison.vanilla is not None:
         _draw_curve(axes, comparison.vanilla, VANILLA_STYLE)
     for place, curve in enumerate(comparison.gated):
@@ -88,8 +72,7 @@ def draw(comparison: Comparison) -> Figure:
     axes.set_xlabel("Layer")
     axes.set_ylabel(AXES[comparison.measure])
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize="small")
+    legend(figure, [axes])
     return figure
 
 
@@ -112,6 +95,8 @@ def caption(comparison: Comparison) -> str:
     if undefined:
         sentences.append(f"Left out: {undefined:,} values that do not exist or are infinite.")
     sentences.append(f"A run of our own (study {comparison.study}), not the paper's.")
+    if comparison.about and comparison.about.strip():
+        sentences.append(" ".join(comparison.about.split()))
     return " ".join(sentences)
 
 
@@ -149,37 +134,3 @@ def _draw_bars(axes: Axes, comparison: Comparison) -> None:
             color=GATED_STYLES[place % len(GATED_STYLES)][0],
             linewidth=1.8,
         )
-
-
-def _write(comparison: Comparison, out: Path) -> FigureFiles:
-    first = comparison.curves[0].cell
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{comparison.measure}-{first}")
-    words = caption(comparison)
-    files = FigureFiles(
-        caption=words,
-        pdf=out / f"{stem}.pdf",
-        svg=out / f"{stem}.svg",
-        png=out / f"{stem}.png",
-        text=out / f"{stem}.txt",
-        latex=out / f"{stem}.tex",
-    )
-    with mpl.rc_context({"svg.hashsalt": "bimp", "pdf.fonttype": 42, "font.family": "DejaVu Sans"}):
-        figure = draw(comparison)
-        for path in (files.pdf, files.svg, files.png):
-            figure.savefig(path, dpi=200, metadata=_METADATA[path.suffix[1:]])
-    files.text.write_text(words + "\n", encoding="utf-8", newline="\n")
-    files.latex.write_text(_latex(words, stem), encoding="utf-8", newline="\n")
-    return files
-
-
-def _latex(words: str, stem: str) -> str:
-    lines = [
-        r"% Needs \usepackage{graphicx}, and the PDF where LaTeX looks for graphics.",
-        r"\begin{figure}",
-        r"\centering",
-        rf"\includegraphics[width=0.7\textwidth]{{{stem}.pdf}}",
-        rf"\caption{{{escape(words)}}}",
-        rf"\label{{fig:{stem}}}",
-        r"\end{figure}",
-    ]
-    return "\n".join(lines) + "\n"
