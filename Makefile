@@ -9,7 +9,7 @@ RESULTS ?= results/quickstart
 # The models are small: one thread a process is faster than many that wait for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help setup study test test-system lint format bench clean
+.PHONY: help setup study test test-system lint format bench reproduction clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -40,8 +40,13 @@ format: $(READY) ## put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## what a step costs, as ratios measured in one run
+bench: $(READY) ## what a step costs, as ratios measured in one run, and what a large study takes to read
 	$(BIN)/python -m benchmarks.step
+	$(BIN)/python -m benchmarks.scale
+
+reproduction: $(READY) ## tables and docs/fidelity.md from the kept records
+	for study in reports/reproduction/*/; do $(BIN)/python aggregate.py tables $$study || exit 1; done
+	$(BIN)/python aggregate.py fidelity reports/reproduction --out docs/fidelity.md
 
 clean: ## remove what the tools left; keeps data and results
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
