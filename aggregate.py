@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
@@ -20,27 +20,46 @@ def main() -> None:
 
 @app.command()
 def tables(
-    results: Annotated[Path | None, typer.Argument(help="Results folder of a study.", show_default=False)] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder to write to; RESULTS/tables if not given.", show_default=False)
+    results: Annotated[
+        list[Path] | None, typer.Argument(help="Results folders of one or more studies.", show_default=False)
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder to write to; tables in the first RESULTS if not given.", show_default=False),
+    ] = None,
+    layout: Annotated[
+        list[str] | None,
+        typer.Option(help="Shape of a table: a file, or the name of one of the paper's.", show_default=False),
+    ] = None,
+    bold: Annotated[
+        Literal["paper", "significant"], typer.Option(help="What is bold: a better mean, or one that survives Holm's.")
+    ] = "paper",
+    published: Annotated[bool, typer.Option("--published", help="The paper's own tables, from its numbers.")] = False,
     statistics: Annotated[
         Path | None,
         typer.Option(help="Folder of prepared datasets, to be set beside the paper's.", show_default=False),
     ] = None,
 ) -> None:
-    """Write the study's table as LaTeX, Markdown and CSV, and show it; with --statistics that of the datasets."""
-    if results is None and statistics is None:
-        _fail("found neither RESULTS nor --statistics DATA, expected one of them or both")
+    """Write tables as LaTeX, Markdown, CSV and HTML, and show that of the studies.
+
+    RESULTS gives the table of one or more studies, what its cells are beside each other and beside published numbers;
+    --published the paper's own tables; --statistics that of the datasets.
+    """
+    if not results and statistics is None and not published:
+        _fail("found neither RESULTS nor --published nor --statistics DATA, expected one of them or more")
     if out is not None and out.exists() and not out.is_dir():
         _fail(f"{out}: found a file, expected a folder; name another with --out")
-    if results is not None:
-        _write_study_tables(results, out or results / "tables")
-    if statistics is not None:
-        from reports.statistics import write_statistics
+    folder = out or (results[0] / "tables" if results else Path("tables"))
+    with _one_line_errors():
+        if results:
+            _write_study_tables(results, folder, layout or [], bold)
+        if published:
+            from reports.paper_tables import write_paper_tables
 
-        folder = out or (results / "tables" if results is not None else Path("tables"))
-        with _one_line_errors():
+            _show(write_paper_tables(folder / "paper" if results else folder, layout or [], bold))
+        if statistics is not None:
+            from reports.statistics import write_statistics
+
             _show(write_statistics(statistics, folder))
 
 
@@ -50,24 +69,93 @@ def figures(
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to; RESULTS/figures if not given.", show_default=False)
     ] = None,
-    measure: Annotated[str, typer.Option(help="What to draw by layer.")] = "information_gain_kde",
+    measure: Annotated[str, typer.Option(help="Of over-smoothing: what to draw by layer.")] = "information_gain_kde",
 ) -> None:
-    """Draw over-smoothing by layer, gated beside vanilla, once `run_study.py smoothing RESULTS` has measured it."""
-    from reports.figures import write_figures
+    """Draw every picture that the records allow, as PDF, SVG and PNG, and say why the others are not there."""
+    from reports.pictures import write_pictures
 
     with _one_line_errors():
-        for files in write_figures(results, out or results / "figures", measure):
-            _show(files.paths)
+        paths, skipped = write_pictures(results, out or results / "figures", measure)
+    _show(paths)
+    for line in skipped:
+        print("skipped:", line, file=sys.stderr)
+    if not paths:
+        _fail(f"{results}: found nothing to draw; run the study first")
 
 
-def _write_study_tables(results: Path, out: Path) -> None:
+@app.command()
+def page(
+    results: Annotated[list[Path], typer.Argument(help="Results folders of one or more studies.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write; page.html in the first RESULTS if not given.", show_default=False),
+    ] = None,
+) -> None:
+    """Write one HTML file with the tables, what stands behind each number, the check, the pictures and the plan."""
+    if out is not None and out.is_dir():
+        _fail(f"{out}: found a folder, expected the name of a file, such as {out / 'page.html'}")
+    with _one_line_errors():
+        from reports.page import write_page
+
+        _show([write_page(results, out)])
+
+
+@app.command()
+def explain(
+    results: Annotated[Path, typer.Argument(help="Results folder of a study.", show_default=False)],
+    cell: Annotated[str, typer.Argument(help='Words that name a cell, as "ZINC bi-GCN 500k".', show_default=False)],
+) -> None:
+    """Show what lies behind one number: its trials, configuration, code, data and files, and how it was chosen."""
+    from reports.explain import explain
+
+    with _one_line_errors():
+        text = explain(results, cell)
+    sys.stdout.write(text)
+
+
+@app.command()
+def check(
+    results: Annotated[list[Path], typer.Argument(help="Results folders of studies.", show_default=False)],
+) -> None:
+    """Look for what makes a table untrustworthy; exit code 1 where something forbids publishing it."""
+    from reports.hygiene import check_together
+    from reports.hygiene.rendering import finding_lines, finding_table, summary_line
+
+    with _one_line_errors():
+        findings = check_together(results)
+    if findings and sys.stdout.isatty():
+        from rich.console import Console
+
+        Console(highlight=False).print(finding_table(findings))
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in finding_lines(findings))
+    sys.stdout.write(f"{summary_line(findings, len(results))}\n")
+    if any(finding.severity == "forbids" for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command()
+def fidelity(
+    folder: Annotated[Path, typer.Argument(help="Folder of results folders.")] = Path("reports/reproduction"),
+    out: Annotated[Path, typer.Option(help="File to write.")] = Path("docs/fidelity.md"),
+) -> None:
+    """Write what of the paper holds: the studies in FOLDER beside its printed numbers, and what their gates do."""
+    from reports.fidelity import write_fidelity
+
+    with _one_line_errors():
+        _show([write_fidelity(folder, out)])
+
+
+def _write_study_tables(
+    results: Sequence[Path], out: Path, layouts: Sequence[str], bold: Literal["paper", "significant"]
+) -> None:
     from rich.console import Console
 
     from reports import render_terminal, write_tables
+    from reports.tables import write_compared, write_laid_out
     from reports.terminal import WIDTH
 
-    with _one_line_errors():
-        files = write_tables(results, out)
+    files = write_compared(write_laid_out(write_tables(results, out, bold), layouts, out), out)
     Console(width=WIDTH, highlight=False).print(render_terminal(files.table))
     _show(files.paths)
 

@@ -68,17 +68,21 @@ def label_cells(summaries: Sequence[CellSummary]) -> tuple[Label, ...]:
     return tuple(labels)
 
 
-def _plain_label(summary: CellSummary) -> Label:
-    name = BACKBONE_NAMES.get(summary.cell.backbone, summary.cell.backbone.rpartition(":")[2])
-    placement = summary.chosen.placement
+def model_label(backbone: str, placement: str | None, gate: str | None) -> Label:
+    """The name of a model, as in the paper; ``placement`` is None where it is not known."""
+    name = BACKBONE_NAMES.get(backbone, backbone.rpartition(":")[2])
     if placement == "none":
         return Label(prefix=None, name=name)
     where = None if placement in (None, "boosting") else placement
     if where and where[0].isdigit():
         where = f"layers {where}"
-    if summary.chosen.gate == "uniform":
+    if gate == "uniform":
         return Label(prefix=f"uniform {where}" if where else "uniform", name=name)
     return Label(prefix=where or "bi", name=name)
+
+
+def _plain_label(summary: CellSummary) -> Label:
+    return model_label(summary.cell.backbone, summary.chosen.placement, summary.chosen.gate)
 
 
 def _departures_that_differ(summary: CellSummary, together: Sequence[CellSummary]) -> Iterator[Detail]:

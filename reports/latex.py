@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.cells import COLUMNS, columns, headings, text
-from reports.labels import Detail, Label
 from reports.latex_text import escape
 from reports.layout import Block, ResultTable, Row
 from reports.marks import Mark
-from reports.prose import Marked, Part
+from reports.parts import latex_part
+from reports.prose import Part
 
 _SIDE_SPEC = "lrrccr"
 _ROWS_OF_A_PAGE = 30
-_SYMBOLS = {"num_clusters": "K", "sigma_m": r"\sigma_m", "layers": "L"}
 
 
 def render_fragment(table: ResultTable) -> str:
@@ -34,31 +33,17 @@ class _LatexMarkup:
     dash = "--"
 
     def part(self, part: Part) -> str:
-        if isinstance(part, Label):
-            prefix = rf"\emph{{{escape(part.prefix)}}}-" if part.prefix else ""
-            details = ", ".join(self.part(detail) for detail in part.details)
-            return prefix + escape(part.name) + (f" ({details})" if details else "")
-        if isinstance(part, Detail):
-            if part.key in _SYMBOLS and part.value != "searched":
-                value = re.sub(r"e([+-])0*(\d+)$", r" \\times 10^{\1\2}", part.value).replace("{+", "{")
-                return f"${_SYMBOLS[part.key]} = {value}$"
-            return escape(f"{part.key} {part.value}".replace("_", " "))
-        if isinstance(part, Marked):
-            return _marked(rf"\textbf{{{escape(part.words)}}}", part.mark)
-        # Edges keep their space: parts stand one after the other.
-        before, after = (" " if edge.isspace() else "" for edge in (part[:1], part[-1:]))
-        return before + escape(part) + after
+        return latex_part(part)
 
     def spread(self, mean: str, std: str, mark: Mark) -> str:
         number = rf"${mean} \pm {std}$"
-        return number if mark is Mark.PLAIN else _marked(rf"{{\boldmath{number}}}", mark)
+        if mark is Mark.PLAIN:
+            return number
+        bold = rf"{{\boldmath{number}}}"
+        return rf"\textcolor{{red}}{{{bold}}}" if mark is Mark.BEST else bold
 
 
 _MARKUP = _LatexMarkup()
-
-
-def _marked(bold: str, mark: Mark) -> str:
-    return rf"\textcolor{{red}}{{{bold}}}" if mark is Mark.BEST else bold
 
 
 def _render(template: str, table: ResultTable) -> str:

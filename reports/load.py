@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from reports.plan import Plan, ResultsError, load_plan
-from study.records import SCHEMA, SCHEMA_VERSION, read_table
+from study.records import CutRecordError, read_columns, record_tables
 
 RECORDS_FOLDER = "records"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Trial:
     """What a table needs of one record; the fields are those of ``study.records.TrialRecord``.
 
@@ -63,54 +63,49 @@ def load_results(results: Path) -> StudyResults:
         study.records.RecordError: a file of another project or schema version.
     """
     plan = load_plan(results)
-    rows = load_records(results, (*_PLAIN_COLUMNS, _EPOCH_COLUMN)).to_pylist()
-    return StudyResults(plan=plan, trials=tuple(_trial(row) for row in rows))
+    # Table by table: of a hundred thousand trials the columns need not be in memory beside what is made of them.
+    with _refused_records():
+        tables = record_tables(_records_of(results), (*_PLAIN_COLUMNS, _EPOCH_COLUMN))
+        return StudyResults(plan=plan, trials=tuple(trial for table in tables for trial in _trials(table)))
 
 
 def load_records(results: Path, columns: Sequence[str]) -> pa.Table:
     """The given ``columns`` of every record of a study, a row a trial, ordered by key; read from the files alone.
 
-    Columns are those of ``study.records.SCHEMA``; a part of the epochs may be named alone, as
-    ``epochs.list.element.val_metric`` (the column ``epochs`` then holds only what was named).
+    Columns are those of ``study.records.SCHEMA``, and ``study.records.RECORD_FILE`` for the name of the file in which
+    the row lies; a part of the epochs may be named alone, as ``epochs.list.element.val_metric`` (the column ``epochs``
+    then holds only what was named).
 
     Raises:
         ResultsError: no records folder, or a record that is cut or misnamed.
         study.records.RecordError: a file of another project or schema version.
     """
-    folder = results / RECORDS_FOLDER
-    if not folder.is_dir():
-        raise ResultsError(f"{folder}: not found, so there is no record at all; start the study first")
-    names = list(dict.fromkeys(column.partition(".")[0] for column in columns))
-    tables = [_read_file(path, columns).select(names) for path in sorted(folder.glob("*.parquet"))]
-    return pa.concat_tables(tables) if tables else SCHEMA.empty_table().select(names)
+    with _refused_records():
+        return read_columns(_records_of(results), columns)
 
 
 _PLAIN_COLUMNS = [entry.name for entry in fields(Trial) if entry.name != "num_epochs"]
 _EPOCH_COLUMN = "epochs.list.element.epoch"
 
 
-def _trial(row: dict[str, Any]) -> Trial:
-    epochs = row.pop("epochs")
-    return Trial(num_epochs=len(epochs), **row)
+def _trials(table: pa.Table) -> Iterator[Trial]:
+    # Lengths of lists: no epoch becomes an object.
+    lengths = pc.list_value_length(table.column("epochs")).to_pylist()
+    plain = (table.column(name).to_pylist() for name in _PLAIN_COLUMNS)
+    for *values, num_epochs in zip(*plain, lengths, strict=True):
+        yield Trial(**dict(zip(_PLAIN_COLUMNS, values, strict=True)), num_epochs=num_epochs)
 
 
-def _read_file(path: Path, columns: Sequence[str]) -> pa.Table:
+def _records_of(results: Path) -> Path:
+    folder = results / RECORDS_FOLDER
+    if not folder.is_dir():
+        raise ResultsError(f"{folder}: not found, so there is no record at all; start the study first")
+    return folder
+
+
+@contextmanager
+def _refused_records() -> Iterator[None]:
     try:
-        table = _read_columns(path, ("key", *columns))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ResultsError(
-            f"{path}: not a readable Parquet file ({error}); remove it, and run the study again"
-        ) from error
-    if table.column("key").to_pylist() != [path.stem]:
-        raise ResultsError(f"{path}: not the record of trial {path.stem}; move foreign files out of the folder")
-    return table
-
-
-def _read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
-    # A study has ten thousand files, and reading a file whole takes four times as long as some columns of it.
-    with pq.ParquetFile(path) as file:
-        schema = file.schema_arrow
-        version = (schema.metadata or {}).get(b"bimp_record_schema")
-        if version == str(SCHEMA_VERSION).encode() and schema.equals(SCHEMA):
-            return file.read(columns=list(dict.fromkeys(columns)), use_threads=False)
-    return read_table(path)  # which says what else the file is
+        yield
+    except CutRecordError as error:
+        raise ResultsError(str(error)) from error

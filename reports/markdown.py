@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterable
 
 from reports.cells import COLUMNS, columns, headings, text
-from reports.labels import Detail, Label
 from reports.layout import Block, ResultTable
 from reports.marks import Mark
-from reports.plain_text import plain
-from reports.prose import Marked, Part
+from reports.parts import escape_markdown, markdown_marked, markdown_part
+from reports.prose import Part
 
-_BEST = " (best)"
 _RULER = (":--", "--:", "--:", ":-:", ":-:", "--:")
 
 
@@ -20,9 +18,9 @@ def render_markdown(table: ResultTable) -> str:
     """The caption, a table for each dataset, and the notes. Red, which Markdown lacks, is written out: (best)."""
     lines = [text(table.caption, _MARKUP), ""]
     for block in table.blocks:
-        lines += [f"### {_escape(block.title)}", "", *_block(block), ""]
+        lines += [f"### {escape_markdown(block.title)}", "", *_block(block), ""]
     for note in table.notes:
-        lines += [_escape(note.heading), ""]
+        lines += [escape_markdown(note.heading), ""]
         if note.items:
             lines += [*(f"- {text(item, _MARKUP)}" for item in note.items), ""]
     return "\n".join(lines[:-1]) + "\n"
@@ -32,21 +30,10 @@ class _MarkdownMarkup:
     dash = "–"  # noqa: RUF001
 
     def part(self, part: Part) -> str:
-        if isinstance(part, Label):
-            prefix = f"*{_escape(part.prefix)}*-" if part.prefix else ""
-            details = ", ".join(self.part(detail) for detail in part.details)
-            return prefix + _escape(part.name) + (f" ({details})" if details else "")
-        if isinstance(part, Marked):
-            return self._marked(_escape(part.words), part.mark)
-        return _escape(plain(part) if isinstance(part, Detail) else part)
+        return markdown_part(part)
 
     def spread(self, mean: str, std: str, mark: Mark) -> str:
-        return self._marked(f"{mean} ± {std}", mark)
-
-    def _marked(self, words: str, mark: Mark) -> str:
-        if mark is Mark.PLAIN:
-            return words
-        return f"**{words}**" + (_BEST if mark is Mark.BEST else "")
+        return markdown_marked(f"{mean} ± {std}", mark)
 
 
 _MARKUP = _MarkdownMarkup()
@@ -64,7 +51,3 @@ def _block(block: Block) -> Iterable[str]:
 
 def _line(cells: Iterable[str]) -> str:
     return re.sub(" +", " ", f"| {' | '.join(cells)} |")
-
-
-def _escape(words: str) -> str:
-    return re.sub(r"([\\`*_<>|~$#\[\]&{}])", r"\\\1", re.sub(r"\s+", " ", words))

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import Literal
 
 from reports.summarise import CellSummary
+
+Bold = Literal["paper", "significant"]
+"""Which cells are bold: those with a better mean, or those whose better mean survives Holm's correction."""
 
 
 class Mark(Enum):
@@ -17,6 +21,11 @@ class Mark(Enum):
 
 
 BETTER_RULE = "a better mean test metric than the vanilla model that it faces (same backbone, layers and budget)"
+SIGNIFICANT_RULE = (
+    "a better mean test metric than the vanilla model that it faces (same backbone, layers and budget), by a two-sided "
+    "test (paired over folds, Welch's over seeds) below 0.05 after Holm's correction over all comparisons printed "
+    "together"
+)
 BEST_RULE = (
     "the best mean test metric of its dataset (of two or more models, over all layers and budgets), marked only where "
     "it belongs to a bilateral gate (a uniform gate can be bold, never red; equal bests are all marked, or none if one "

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reports.latex_text import escape
+from reports.grid import Column, Grid, Section, write_grid
 from reports.plan import ResultsError
+from reports.prose import Note, Text
 from reports.published import PaperDataset, paper_datasets
 
 MANIFEST = "manifest.json"
@@ -20,7 +21,12 @@ CAPTION = (
 )
 HEADS = ("Task", "Dataset", "Graphs", "paper", "Nodes", "paper", "Edges", "paper")
 FEATURE_HEADS = ("Node inputs (dim)", "paper", "Edge inputs (dim)", "paper")
-NOTHING = "-"
+COLUMNS = (
+    *(Column(head=head) for head in HEADS[:2]),
+    *(Column(head=head, align="right") for head in HEADS[2:]),
+    *(Column(head=head) for head in FEATURE_HEADS),
+)
+NOTHING = "–"  # noqa: RUF001
 """Where there is no value: an input that does not exist, a dataset that is not prepared or not in the paper."""
 
 
@@ -90,19 +96,14 @@ class DatasetRow:
         )
 
 
-def write_statistics(data: Path, out: Path) -> tuple[Path, Path]:
-    """Write ``statistics.tex`` and ``statistics.md`` into ``out`` from the datasets prepared in ``data``.
+def write_statistics(data: Path, out: Path) -> tuple[Path, ...]:
+    """Write the table ``statistics`` into the folder ``out``, in every format, from the datasets prepared in ``data``.
 
     Raises:
         ResultsError: ``data`` holds no prepared dataset, or one without readable statistics.
         OSError: ``out`` cannot be written.
     """
-    rows = dataset_rows(read_prepared(data))
-    out.mkdir(parents=True, exist_ok=True)
-    paths = (out / "statistics.tex", out / "statistics.md")
-    for path, render in zip(paths, (render_latex, render_markdown), strict=True):
-        path.write_text(render(rows), encoding="utf-8", newline="\n")
-    return paths
+    return write_grid(statistics_grid(dataset_rows(read_prepared(data))), out)
 
 
 def read_prepared(data: Path) -> tuple[PreparedStatistics, ...]:
@@ -129,36 +130,44 @@ def dataset_rows(prepared: Sequence[PreparedStatistics]) -> tuple[DatasetRow, ..
     return in_paper + others
 
 
-def render_markdown(rows: Sequence[DatasetRow]) -> str:
-    """The caption, the table, and what to know of each dataset."""
-    heads = (*HEADS, *FEATURE_HEADS)
-    ruler = (":--", ":--", *("--:",) * 6, *(":--",) * 4)
-    table = [heads, ruler, *(tuple(_markdown(cell) for cell in row.cells) for row in rows)]
-    lines = [CAPTION, "", *(f"| {' | '.join(cells)} |" for cells in table), ""]
-    return "\n".join([*lines, *(f"- {_markdown(note)}" for note in _notes(rows))]) + "\n"
-
-
-def render_latex(rows: Sequence[DatasetRow]) -> str:
-    """A ``table`` environment that needs booktabs and graphicx, in plain ASCII."""
-    lines = [
-        r"% Needs \usepackage{booktabs} and \usepackage{graphicx}.",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{escape(CAPTION)}}}",
-        r"\label{tab:statistics}",
-        r"\smallskip",
-        r"\resizebox{\textwidth}{!}{%",
-        r"\begin{tabular}{llrrrrrrllll}",
-        r"\toprule",
-        _latex_line((*HEADS, *FEATURE_HEADS)),
-    ]
-    section = ""
+def statistics_grid(rows: Sequence[DatasetRow]) -> Grid:
+    """The table of ``rows``, a rule between the paper's two tables and before what it does not have."""
+    sections: dict[str, list[tuple[Text, ...]]] = {}
     for row in rows:
-        lines += [r"\midrule"] if row.section != section else []
-        section = row.section
-        lines.append(_latex_line(row.cells))
-    lines += [r"\bottomrule", r"\end{tabular}%", "}", r"\par\medskip", r"{\footnotesize\raggedright"]
-    return "\n".join([*lines, *(rf"{escape(note)}\par" for note in _notes(rows)), "}", r"\end{table}"]) + "\n"
+        sections.setdefault(row.section, []).append(tuple((cell,) for cell in row.cells))
+    return Grid(
+        name="statistics",
+        title="Datasets",
+        caption=(CAPTION,),
+        columns=COLUMNS,
+        sections=tuple(Section(title=None, rows=tuple(found)) for found in sections.values()),
+        notes=tuple(Note(heading=note) for note in _notes(rows)),
+        nothing="No dataset is prepared.",
+        wide=False,
+        record_fields=RECORD_FIELDS,
+        records=tuple(_record(row) for row in rows),
+    )
+
+
+_VALUES = ("graphs", "nodes", "edges", "node_features", "node_dim", "edge_features", "edge_dim")
+RECORD_FIELDS = (
+    *("dataset", "section"),
+    *_VALUES,
+    *("origin", "fingerprint"),
+    *(f"paper_{name}" for name in _VALUES),
+    "paper_graphs_printed",
+)
+"""Columns of the CSV: values as they were counted, and as the paper prints them; a side that is not there is empty."""
+
+
+def _record(row: DatasetRow) -> dict[str, object]:
+    ours, paper = row.ours, row.paper
+    return {
+        "dataset": row.title,
+        "section": row.section,
+        **({name: getattr(ours, name) for name in (*_VALUES, "origin", "fingerprint")} if ours else {}),
+        **({f"paper_{name}": getattr(paper, name) for name in (*_VALUES, "graphs_printed")} if paper else {}),
+    }
 
 
 def _notes(rows: Iterable[DatasetRow]) -> Iterable[str]:
@@ -174,14 +183,6 @@ def _notes(rows: Iterable[DatasetRow]) -> Iterable[str]:
 
 def _feature(name: str | None, dim: int | None) -> str:
     return f"{name} ({dim})" if name else NOTHING
-
-
-def _latex_line(cells: Iterable[str]) -> str:
-    return " & ".join("--" if cell == NOTHING else escape(cell) for cell in cells) + r" \\"
-
-
-def _markdown(text: str) -> str:
-    return " ".join(text.split()).replace("|", r"\|").replace("_", r"\_").replace("*", r"\*")
 
 
 def _read(path: Path) -> PreparedStatistics:

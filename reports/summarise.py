@@ -135,7 +135,7 @@ def trials_outside_plan(results: StudyResults) -> int:
 
 def _summarise_cell(cell: PlanCell, trials: Sequence[Trial]) -> CellSummary:
     confirm = [trial for trial in trials if trial.phase == "confirm"]
-    current = _current_configuration(confirm)
+    current = current_configuration(confirm)
     runs = {(trial.seed, trial.fold): trial for trial in current}
     reasons = {run: _reason_of_gap(runs.get(run), trials) for run in cell.asked}
     usable = [runs[run] for run in cell.asked if reasons[run] is None]
@@ -165,7 +165,7 @@ def _spread_or_none(values: Sequence[float]) -> Spread | None:
     return spread(values) if values else None
 
 
-def _current_configuration(confirm: Iterable[Trial]) -> list[Trial]:
+def current_configuration(confirm: Iterable[Trial]) -> list[Trial]:
     """The confirm trials of the configuration that was begun last.
 
     A search that is extended may choose anew; a mean over two configurations would be of neither.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import subprocess
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from test_aggregate import WITHOUT, aggregate
 
+from reports.grid import render_csv, render_fragment, render_markdown
 from reports.plan import ResultsError
-from reports.statistics import dataset_rows, read_prepared, render_latex, render_markdown, write_statistics
+from reports.statistics import NOTHING, dataset_rows, read_prepared, statistics_grid, write_statistics
 
 ZINC = {
     "title": "ZINC",
@@ -75,10 +78,10 @@ def test_values_stand_beside_the_papers_in_its_order(tmp_path: Path) -> None:
     )
     assert by_title["ENZYMES"].cells[6:8] == ("62.14", "62.14")
     assert by_title["TSP"].cells == (
-        *("Edge prediction", "TSP", "-", "12k", "-", "275.76", "-", "6,894.04"),
-        *("-", "Coordinates (2)", "-", "Distance (1)"),
+        *("Edge prediction", "TSP", NOTHING, "12k", NOTHING, "275.76", NOTHING, "6,894.04"),
+        *(NOTHING, "Coordinates (2)", NOTHING, "Distance (1)"),
     )
-    assert by_title["Digits"].cells[:4] == ("Graph classification", "Digits", "1,797", "-")
+    assert by_title["Digits"].cells[:4] == ("Graph classification", "Digits", "1,797", NOTHING)
 
 
 def test_what_differs_is_said(tmp_path: Path) -> None:
@@ -90,39 +93,52 @@ def test_what_differs_is_said(tmp_path: Path) -> None:
 
 
 def test_markdown_has_the_notes(tmp_path: Path) -> None:
-    text = render_markdown(dataset_rows(read_prepared(prepared(tmp_path, zinc=ZINC, digits=DIGITS))))
+    text = render_markdown(statistics_grid(dataset_rows(read_prepared(prepared(tmp_path, zinc=ZINC, digits=DIGITS)))))
     assert "\n| Graph regression | ZINC | 12,000 | 12k | 23.16 | 23.16 | 49.83 | 49.83 | atom type (28) |" in text
     assert r"ink\_and\_place (18)" in text
-    assert "- ZINC: made for zinc; fingerprint 00ff.\n" in text
-    assert text.endswith("- Not prepared here: SMNIST, CIFAR10, TSP, CLUSTER, DD, ENZYMES, PROTEINS.\n")
+    assert "\nZINC: made for zinc; fingerprint 00ff.\n" in text
+    assert text.endswith("\nNot prepared here: SMNIST, CIFAR10, TSP, CLUSTER, DD, ENZYMES, PROTEINS.\n")
 
 
 def test_latex_compiles(tmp_path: Path) -> None:
-    text = render_latex(dataset_rows(read_prepared(prepared(tmp_path, zinc=ZINC, digits=DIGITS, cluster=CLUSTER))))
+    rows = dataset_rows(read_prepared(prepared(tmp_path, zinc=ZINC, digits=DIGITS, cluster=CLUSTER)))
+    text = render_fragment(statistics_grid(rows))
     assert text.isascii()
     assert r"Graph regression & ZINC & 12,000 & 12k & 23.16 & 23.16 & 49.83 & 49.83 &" in text
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not installed")
     document = tmp_path / "document.tex"
-    packages = r"\usepackage{booktabs}\usepackage{graphicx}"
+    packages = r"\usepackage{array}\usepackage{booktabs}\usepackage{graphicx}\usepackage{xcolor}"
     document.write_text(rf"\documentclass{{article}}{packages}\begin{{document}}{text}\end{{document}}")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", document.name]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout
 
 
-def test_the_command_writes_both_without_torch(tmp_path: Path) -> None:
+def test_the_csv_has_the_values_as_counted(tmp_path: Path) -> None:
+    text = render_csv(statistics_grid(dataset_rows(read_prepared(prepared(tmp_path, zinc=ZINC)))))
+    rows = {row["dataset"]: row for row in csv.DictReader(StringIO(text))}
+    assert (rows["ZINC"]["nodes"], rows["ZINC"]["paper_nodes"], rows["ZINC"]["paper_graphs"]) == (
+        *("23.1643", "23.16", "12000"),
+    )
+    assert (rows["TSP"]["nodes"], rows["TSP"]["paper_nodes"]) == ("", "275.76")
+
+
+def test_the_command_writes_them_without_torch(tmp_path: Path) -> None:
     data = prepared(tmp_path / "data", zinc=ZINC)
     done = aggregate("tables", "--statistics", data, "--out", tmp_path / "out", code=WITHOUT)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{tmp_path}/out/statistics.tex\n{tmp_path}/out/statistics.md\n"
+    names = ("statistics.tex", "statistics_standalone.tex", "statistics.md", "statistics.csv", "statistics.html")
+    assert done.stdout == "".join(f"{tmp_path}/out/{name}\n" for name in names)
     assert (tmp_path / "out" / "statistics.md").read_text(encoding="utf-8").startswith("Datasets as they were prepared")
 
 
 def test_the_command_needs_one_of_the_two() -> None:
     done = aggregate("tables")
     assert done.returncode == 2
-    assert done.stderr == "error: found neither RESULTS nor --statistics DATA, expected one of them or both\n"
+    assert done.stderr == (
+        "error: found neither RESULTS nor --published nor --statistics DATA, expected one of them or more\n"
+    )
 
 
 def test_errors_name_the_file_and_the_mend(tmp_path: Path) -> None:

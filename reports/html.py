@@ -1,0 +1,49 @@
+"""A result table in the paper's shape as a page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reports.cells import COLUMNS, columns, headings, text
+from reports.grid.html import page_of
+from reports.layout import Block, ResultTable
+from reports.marks import Mark
+from reports.parts import escape_html, html_part
+from reports.prose import Marked, Part
+
+_ALIGN = ("", "right", "right", "centre", "centre", "right")
+
+
+def render_html(table: ResultTable) -> str:
+    """Vanilla models on the left, gated ones on the right; what is red has the class ``best``."""
+    bodies = [f"<tbody>\n{line}\n</tbody>" for block in table.blocks for line in _bodies(block)]
+    notes = [(note.heading, [text(item, _MARKUP) for item in note.items]) for note in table.notes]
+    return page_of(table.study, text(table.caption, _MARKUP), "", bodies, notes)
+
+
+class _HtmlMarkup:
+    dash = "–"  # noqa: RUF001
+
+    def part(self, part: Part) -> str:
+        return html_part(part)
+
+    def spread(self, mean: str, std: str, mark: Mark) -> str:
+        return html_part(Marked(words=f"{mean} ± {std}", mark=mark))
+
+
+_MARKUP = _HtmlMarkup()
+
+
+def _bodies(block: Block) -> Iterable[str]:
+    """A heading, then the rows of each section under a rule."""
+    heads = "".join(f"<th>{escape_html(head)}</th>" for head in headings(block) * 2)
+    yield f'<tr><th colspan="{2 * COLUMNS}">{escape_html(block.title)}</th></tr>\n<tr>{heads}</tr>'
+    for section in block.sections:
+        yield "\n".join(
+            f"<tr>{_cells((*columns(row.vanilla, _MARKUP), *columns(row.gated, _MARKUP)))}</tr>" for row in section
+        )
+
+
+def _cells(cells: tuple[str, ...]) -> str:
+    aligned = zip(cells, _ALIGN * 2, strict=True)
+    return "".join(f'<td class="{align}">{cell}</td>' if align else f"<td>{cell}</td>" for cell, align in aligned)
