@@ -6,9 +6,12 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from reports.layout_file import DatasetLayout, Layout
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -29,7 +32,7 @@ def tables(
     ] = None,
     layout: Annotated[
         list[str] | None,
-        typer.Option(help="Shape of a table: a file, or the name of one of the paper's.", show_default=False),
+        typer.Option(help="Shape of a further table: a file, or the name of one of the paper's.", show_default=False),
     ] = None,
     bold: Annotated[
         Literal["paper", "significant"], typer.Option(help="What is bold: a better mean, or one that survives Holm's.")
@@ -51,16 +54,24 @@ def tables(
         _fail(f"{out}: found a file, expected a folder; name another with --out")
     folder = out or (results[0] / "tables" if results else Path("tables"))
     with _one_line_errors():
+        of_results, of_datasets = _layouts(
+            layout or [], bool(results) or published, published or statistics is not None
+        )
         if results:
-            _write_study_tables(results, folder, layout or [], bold)
+            _write_study_tables(results, folder, of_results, bold)
         if published:
             from reports.paper_tables import write_paper_tables
 
-            _show(write_paper_tables(folder / "paper" if results else folder, layout or [], bold))
+            paper = folder / "paper" if results or statistics is not None else folder
+            _show(write_paper_tables(paper, (*of_results, *of_datasets), bold))
         if statistics is not None:
             from reports.statistics import write_statistics
 
             _show(write_statistics(statistics, folder))
+            if of_datasets:
+                from reports.dataset_tables import write_prepared_datasets
+
+                _show(write_prepared_datasets(statistics, of_datasets, folder))
 
 
 @app.command()
@@ -146,16 +157,26 @@ def fidelity(
         _show([write_fidelity(folder, out)])
 
 
+def _layouts(
+    names: Sequence[str], of_results: bool, of_datasets: bool
+) -> tuple[tuple[Layout, ...], tuple[DatasetLayout, ...]]:
+    if not names:  # most calls name none, and need not import how they are read
+        return (), ()
+    from reports.layout_reader import find_layouts, part_layouts
+
+    return part_layouts(find_layouts(names), of_results, of_datasets)
+
+
 def _write_study_tables(
-    results: Sequence[Path], out: Path, layouts: Sequence[str], bold: Literal["paper", "significant"]
+    results: Sequence[Path], out: Path, layouts: Sequence[Layout], bold: Literal["paper", "significant"]
 ) -> None:
     from rich.console import Console
 
     from reports import render_terminal, write_tables
-    from reports.tables import write_compared, write_laid_out
+    from reports.tables import write_compared
     from reports.terminal import WIDTH
 
-    files = write_compared(write_laid_out(write_tables(results, out, bold), layouts, out), out)
+    files = write_compared(write_tables(results, out, bold, layouts), out)
     Console(width=WIDTH, highlight=False).print(render_terminal(files.table))
     _show(files.paths)
 

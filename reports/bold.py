@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from reports.compare import compare_cells, facing_pairs
 from reports.layout import Block, Entry, ResultTable, Row
-from reports.marks import BETTER_RULE, SIGNIFICANT_RULE, Mark
+from reports.marks import RULES, Mark
 from reports.prose import Part
 
 
@@ -44,7 +44,10 @@ def _marked(table: ResultTable, better: frozenset[str]) -> ResultTable:
 
 
 def _rule(part: Part) -> Part:
-    return part.replace(BETTER_RULE, SIGNIFICANT_RULE) if isinstance(part, str) else part
+    if isinstance(part, str):
+        for rule, other in zip(RULES["paper"], RULES["significant"], strict=True):
+            part = part.replace(rule, other)
+    return part
 
 
 def _row(row: Row, better: frozenset[str]) -> Row:

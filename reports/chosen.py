@@ -85,13 +85,16 @@ def ranked(search: Iterable[TrialDetails], direction: str, rungs: Sequence[int])
     eligible = [
         (sign * trial.val_metric, trial.key, trial)
         for trial in search
-        if trial.val_metric is not None and math.isfinite(trial.val_metric) and _went_all_the_way(trial, rungs)
+        if trial.val_metric is not None
+        and math.isfinite(trial.val_metric)
+        and went_all_the_way(trial.status, trial.num_epochs, rungs)
     ]
     return tuple(trial for _, _, trial in sorted(eligible, key=lambda entry: entry[:2]))
 
 
-def _went_all_the_way(trial: TrialDetails, rungs: Sequence[int]) -> bool:
-    return trial.status == "finished" or (trial.status == "pruned" and bool(rungs) and trial.num_epochs >= rungs[-1])
+def went_all_the_way(status: str, num_epochs: int, rungs: Sequence[int]) -> bool:
+    """Whether a search trial finished, or was pruned no earlier than at the last of ``rungs``."""
+    return status == "finished" or (status == "pruned" and bool(rungs) and num_epochs >= rungs[-1])
 
 
 def _search_evidence(trial: TrialDetails, rank: int | None) -> SearchEvidence:

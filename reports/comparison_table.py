@@ -131,6 +131,11 @@ def spread_text(summary: CellSummary) -> str:
     return number if summary.complete else f"{number} ({summary.finished}/{summary.asked})"
 
 
+def steady(value: float | None) -> float | None:
+    """A computed number to 12 significant digits: the last of them may hang on the machine's arithmetic."""
+    return None if value is None else float(f"{value:.12g}")
+
+
 def scale_of(metric: str) -> float:
     """What a fraction of ``metric`` is multiplied by in print."""
     return 100.0 if metric in PER_CENT else 1.0
@@ -182,7 +187,8 @@ RECORD_FIELDS = (
     *("difference", "difference_low", "difference_high", "effect", "effect_name"),
     *("test", "p", "p_holm", "significant", "favours_gated", "reason"),
 )
-"""Columns of the CSV: metrics as unrounded fractions; ``std`` with ddof 0; ``test`` is empty where there was none."""
+"""Columns of the CSV: metrics as fractions, computed ones to 12 digits;
+``std`` with ddof 0; ``test`` is empty where there was none."""
 
 
 def _record(pairing: Pairing) -> dict[str, object]:
@@ -195,14 +201,14 @@ def _record(pairing: Pairing) -> dict[str, object]:
         "direction": cell.direction,
         **_side_record("gated", pairing.gated),
         **_side_record("vanilla", pairing.vanilla),
-        "difference": outcome.difference,
-        "difference_low": outcome.interval.low if outcome.interval else None,
-        "difference_high": outcome.interval.high if outcome.interval else None,
-        "effect": outcome.effect,
+        "difference": steady(outcome.difference),
+        "difference_low": steady(outcome.interval.low) if outcome.interval else None,
+        "difference_high": steady(outcome.interval.high) if outcome.interval else None,
+        "effect": steady(outcome.effect),
         "effect_name": outcome.effect_name,
         "test": outcome.method,
-        "p": outcome.p_value,
-        "p_holm": comparison.p_holm,
+        "p": steady(outcome.p_value),
+        "p_holm": steady(comparison.p_holm),
         "significant": comparison.significant if comparison.p_holm is not None else None,
         "favours_gated": comparison.favours_gated if outcome.difference is not None else None,
         "reason": outcome.reason,
@@ -214,6 +220,6 @@ def _side_record(side: str, entry: Entry) -> dict[str, object]:
     values = (
         *(summary.cell.id, plain(entry.label), summary.chosen.layers, summary.finished),
         *((summary.test.mean, summary.test.std) if summary.test else (None, None)),
-        *((found.low, found.high, found.method) if found else (None, None, None)),
+        *((steady(found.low), steady(found.high), found.method) if found else (None, None, None)),
     )
     return {f"{side}_{name}": value for name, value in zip(_SIDE_FIELDS, values, strict=True)}

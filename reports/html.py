@@ -12,6 +12,7 @@ from reports.parts import escape_html, html_part
 from reports.prose import Marked, Part
 
 _ALIGN = ("", "right", "right", "centre", "centre", "right")
+_CLASSES = (*_ALIGN, "apart", *_ALIGN[1:])
 
 
 def render_html(table: ResultTable) -> str:
@@ -36,14 +37,16 @@ _MARKUP = _HtmlMarkup()
 
 def _bodies(block: Block) -> Iterable[str]:
     """A heading, then the rows of each section under a rule."""
-    heads = "".join(f"<th>{escape_html(head)}</th>" for head in headings(block) * 2)
-    yield f'<tr><th colspan="{2 * COLUMNS}">{escape_html(block.title)}</th></tr>\n<tr>{heads}</tr>'
+    heads = _cells("th", tuple(map(escape_html, headings(block) * 2)))
+    title = f'<tr><th class="centre" colspan="{2 * COLUMNS}">{escape_html(block.title)}</th></tr>'
+    yield f'{title}\n<tr class="heads">{heads}</tr>'
     for section in block.sections:
         yield "\n".join(
-            f"<tr>{_cells((*columns(row.vanilla, _MARKUP), *columns(row.gated, _MARKUP)))}</tr>" for row in section
+            f"<tr>{_cells('td', (*columns(row.vanilla, _MARKUP), *columns(row.gated, _MARKUP)))}</tr>"
+            for row in section
         )
 
 
-def _cells(cells: tuple[str, ...]) -> str:
-    aligned = zip(cells, _ALIGN * 2, strict=True)
-    return "".join(f'<td class="{align}">{cell}</td>' if align else f"<td>{cell}</td>" for cell, align in aligned)
+def _cells(tag: str, cells: tuple[str, ...]) -> str:
+    classes = (f' class="{name}"' if name else "" for name in _CLASSES)
+    return "".join(f"<{tag}{attribute}>{cell}</{tag}>" for cell, attribute in zip(cells, classes, strict=True))

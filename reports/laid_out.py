@@ -56,7 +56,7 @@ def fill(layout: Layout, cells: Sequence[Placed]) -> Filled:
     blocks = tuple(_fill_block(layout, block, cells) for block in layout.blocks)
     taken = {cell for sections in blocks for cell in _cells_of(sections)}
     if not taken:
-        raise ResultsError(f"layout {layout.name}: selects none of the {len(cells)} cells; {_there_are(cells)}")
+        raise ResultsError(f"layout {layout.name}: none of the results has a place in it; {_there_are(cells)}")
     for block, sections in zip(layout.blocks, blocks, strict=True):
         metrics = sorted({cell.metric for cell in _cells_of(sections)})
         if len(metrics) > 1:
@@ -96,9 +96,7 @@ def spread_words(spread: Spread, metric: str, digits: int) -> str:
     return f"{mean:.{digits - fewer}f} ± {scale * spread.std:.{digits}f}"
 
 
-def _fill_block(
-    layout: Layout, block: Block, cells: Sequence[Placed]
-) -> tuple[tuple[tuple[Place, ...], ...], ...]:
+def _fill_block(layout: Layout, block: Block, cells: Sequence[Placed]) -> tuple[tuple[tuple[Place, ...], ...], ...]:
     of_block = Selector(dataset=block.dataset, metric=block.metric)
     candidates = [cell for cell in cells if cell.fits(of_block)]
     return tuple(
@@ -119,9 +117,10 @@ def _cells_of(sections: Sequence[Sequence[Sequence[Place]]]) -> Iterator[Placed]
 def _there_are(cells: Sequence[Placed]) -> str:
     if not cells:
         return "there is no result at all"
-    datasets = dict.fromkeys(str(cell.values["dataset"]) for cell in cells)
-    backbones = dict.fromkeys(str(cell.values["backbone"]) for cell in cells)
-    return f"the results are of dataset {', '.join(datasets)} and backbone {', '.join(backbones)}"
+    values = [
+        f"{name} {value}" for name, value in cells[0].values.items() if value is not None and name != "departures"
+    ]
+    return f"there are {len(cells)} cells, the first of {', '.join(values)}"
 
 
 def _sections(layout: Layout, block: Block, sections: Sequence[Sequence[Sequence[Place]]]) -> Iterator[Section]:
@@ -203,7 +202,7 @@ def _whole(number: int | None) -> str:
 
 
 def _left_over(left: Sequence[Placed]) -> tuple[Note, ...]:
-    items = tuple((f"{cell.dataset_title}, ", cell.label, *_where(cell)) for cell in left)
+    items: tuple[Text, ...] = tuple((f"{cell.dataset_title}, ", cell.label, *_where(cell)) for cell in left)
     heading = "Among the results, but without a place in this table (its marks count them too):"
     return (Note(heading=heading, items=items),) if items else ()
 

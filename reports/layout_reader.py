@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,23 @@ def find_layouts(wanted: Sequence[str]) -> tuple[AnyLayout, ...]:
     return layouts
 
 
+def part_layouts(
+    layouts: Sequence[AnyLayout], of_results: bool, of_datasets: bool
+) -> tuple[tuple[Layout, ...], tuple[DatasetLayout, ...]]:
+    """The layouts of results, and those of datasets; each must be of something that there is.
+
+    Raises:
+        ResultsError: a layout of which there is nothing to print.
+    """
+    results = tuple(layout for layout in layouts if isinstance(layout, Layout))
+    datasets = tuple(layout for layout in layouts if isinstance(layout, DatasetLayout))
+    if results and not of_results:
+        raise ResultsError(f"layout {results[0].name}: a table of results, expected RESULTS or --published")
+    if datasets and not of_datasets:
+        raise ResultsError(f"layout {datasets[0].name}: a table of datasets, expected --statistics DATA or --published")
+    return results, datasets
+
+
 def read_layout(path: Path) -> AnyLayout:
     """The layout in the file ``path``.
 
@@ -46,19 +63,22 @@ def read_layout(path: Path) -> AnyLayout:
         ResultsError: it is no layout; the message names the file, the key, and what was expected.
     """
     try:
-        content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        content = _with_tuples(YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8")))
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ResultsError(f"{path}:{line}: {_one_line(error.problem)}, expected valid YAML") from error
-    except (YAMLError, UnicodeDecodeError, ValueError) as error:
+    except (YAMLError, ValueError, LookupError, TypeError, RecursionError) as error:
+        # A tag that its value does not bear, an alias of a value that holds it: YAML's reader has no error for them.
         raise ResultsError(f"{path}: {_one_line(error)}, expected valid YAML in UTF-8") from error
     if not isinstance(content, dict):
         raise ResultsError(f"{path}: found {_shown(content)}, expected the keys of a layout: name, title, blocks")
     kind: type[AnyLayout] = DatasetLayout if "datasets" in content else Layout
     try:
-        return kind.model_validate(_with_tuples(content))
+        return kind.model_validate(content)
     except ValidationError as error:
-        raise ResultsError(f"{path}: {_message(kind, error.errors()[0])}") from error
+        # A misspelt key tells more than the one that is missing for it.
+        first = min(error.errors(), key=lambda details: details["type"] not in ("extra_forbidden", "invalid_key"))
+        raise ResultsError(f"{path}: {_message(kind, first)}") from error
 
 
 def _find(wanted: str) -> AnyLayout:
@@ -127,6 +147,8 @@ def _expected(details: ErrorDetails) -> str:
             return f"{context['le']} or less"
         case "literal_error":
             return "one of " + str(context["expected"]).replace("'", "").replace(" or ", ", ")
+        case "invalid_key":
+            return "a word as the key"
         case "missing":
             return "a value: the key is required"
         case _:
@@ -146,8 +168,4 @@ def _shown(value: object) -> str:
 
 
 def _one_line(problem: object) -> str:
-    return " ".join(_words(str(problem)))
-
-
-def _words(text: str) -> Iterator[str]:
-    yield from text.split()
+    return " ".join(str(problem).split())

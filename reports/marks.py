@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Literal
 
@@ -31,6 +31,12 @@ BEST_RULE = (
     "it belongs to a bilateral gate (a uniform gate can be bold, never red; equal bests are all marked, or none if one "
     "is not bilateral)"
 )
+SIGNIFICANT_BEST_RULE = f"{BEST_RULE}, and only where it is bold"
+RULES: Mapping[Bold, tuple[str, str]] = {
+    "paper": (BETTER_RULE, BEST_RULE),
+    "significant": (SIGNIFICANT_RULE, SIGNIFICANT_BEST_RULE),
+}
+"""What is bold and what is red, in words."""
 FAIRNESS_RULE = "Means are compared unrounded; a model with missing runs is neither marked nor compared"
 
 

@@ -73,13 +73,8 @@ def expected_label(*selectors: Selector) -> Label | None:
 
 def _same(value: object, wanted: object) -> bool:
     if isinstance(wanted, Mapping):
-        return value == {name: _text(of) for name, of in wanted.items()}
+        return value == {name: str(of) for name, of in wanted.items()}
     return str(value).casefold() == wanted.casefold() if isinstance(wanted, str) else value == wanted
-
-
-def _text(value: object) -> str:
-    """A setting as a plan writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _placed_entry(entry: Entry) -> Placed:
@@ -109,7 +104,7 @@ def _placed_entry(entry: Entry) -> Placed:
 
 def _placed_row(row: PaperRow, bold: frozenset[PaperRow] | None) -> Placed:
     prefix, _, name = row.row.rpartition("-")
-    given = {
+    given: dict[str, Any] = {
         "gate": None if row.placement == "none" else "bilateral",
         "unsupervised_weight": None,
         "departures": {},

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+
 from reports.labels import Detail, Label
 from reports.prose import Marked, Part
 
@@ -19,3 +23,17 @@ def plain(part: Part) -> str:
         name = _EQUATED.get(part.key, part.key.replace("_", " "))
         return f"{name} {part.value}"
     return part.words if isinstance(part, Marked) else part
+
+
+def csv_text(fields: Sequence[str], records: Iterable[Mapping[str, object]]) -> str:
+    """A CSV file of one line a record; what a record lacks is empty."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, fieldnames=fields, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _one_value(value) for name, value in record.items()} for record in records)
+    return stream.getvalue()
+
+
+def _one_value(value: object) -> object:
+    # The writer puts no quotes around a bare carriage return, at which readers end the line.
+    return value.replace("\r", " ") if isinstance(value, str) else value

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reports.labels import Detail, Label
-from reports.marks import BEST_RULE, BETTER_RULE, FAIRNESS_RULE, Mark
+from reports.marks import FAIRNESS_RULE, RULES, Bold, Mark
 from reports.plan import PlanCell
 from reports.summarise import CellSummary, Gap
 
@@ -39,16 +39,20 @@ class Note:
     items: tuple[Text, ...] = ()
 
 
-def caption(own: str | None, summaries: Sequence[CellSummary]) -> Text:
-    """The study's own words, then what the numbers are, over what they are averaged and what the marks mean."""
+def caption(own: str | None, summaries: Sequence[CellSummary], bold: Bold = "paper") -> Text:
+    """The study's own words, then what the numbers are, over what they are averaged and what the marks mean.
+
+    ``bold`` says by which rule.
+    """
+    better, best = RULES[bold]
     return (
         *((_sentence(own) + " ",) if own and own.strip() else ()),
-        f"{_metrics(summaries)}. Mean ± population standard deviation over {_runs(summaries)}. ",
+        f"{_metrics(summaries)}. Mean ± population standard deviation (ddof 0) over {_runs(summaries)}. ",
         "L: number of layers. Params: number of parameters. ",
         Marked(words="Bold", mark=Mark.BETTER),
-        f": {BETTER_RULE}. ",
+        f": {better}. ",
         Marked(words="Red", mark=Mark.BEST),
-        f": {BEST_RULE}. {FAIRNESS_RULE}.",
+        f": {best}. {FAIRNESS_RULE}.",
     )
 
 

@@ -13,6 +13,7 @@ from reports.comparison_table import (
     p_value_text,
     scaled_text,
     spread_text,
+    steady,
 )
 from reports.grid import Column, Grid, Section, write_grid
 from reports.layout import ResultTable, build_table
@@ -168,7 +169,8 @@ RECORD_FIELDS = (
     *("printed_mean", "printed_std", "printed_runs"),
     *("difference", "within_spread", "p", "reason", "differs", "data_fingerprint"),
 )
-"""Columns of the CSV: metrics as unrounded fractions; ``differs``: ``setting=ours|theirs``, parted by semicolons."""
+"""Columns of the CSV: metrics as fractions, computed numbers to 12 digits;
+``differs``: ``setting=ours|theirs``, parted by semicolons."""
 
 
 def _record(row: BesidePublished) -> dict[str, object]:
@@ -180,7 +182,7 @@ def _record(row: BesidePublished) -> dict[str, object]:
         *(row.name, row.kind, row.counterpart, published.source, row.origin),
         published.params_true if isinstance(published, PaperRow) else published.params,
         *(row.printed_mean, row.printed_std, row.printed_runs),
-        *(row.difference, row.within_spread, row.outcome.p_value, row.outcome.reason),
+        *(steady(row.difference), row.within_spread, steady(row.outcome.p_value), row.outcome.reason),
         "; ".join(f"{flag.setting}={flag.ours}|{flag.theirs}" for flag in row.flags),
         row.data_fingerprint,
     )

@@ -1,10 +1,11 @@
-"""From results folders to the files of their table."""
+"""From results folders to the files of their tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reports.html import render_html
 from reports.latex import render_fragment, render_standalone
@@ -12,9 +13,14 @@ from reports.layout import ResultTable, build_table
 from reports.load import StudyResults, load_results
 from reports.markdown import render_markdown
 from reports.marks import Bold
-from reports.merge import merge_studies
-from reports.plan import ResultsError
+from reports.merge import GIVEN_WAY, merge_studies
+from reports.prose import caption, notes
+from reports.summarise import trials_outside_plan
 from reports.tidy import render_csv
+
+if TYPE_CHECKING:  # read only where a layout is asked for
+    from reports.grid import Grid
+    from reports.layout_file import Layout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,17 +45,21 @@ class TableFiles:
         return (self.fragment, self.standalone, self.markdown, self.csv, self.html, *self.others)
 
 
-def write_tables(results: Path | Sequence[Path], out: Path, bold: Bold = "paper") -> TableFiles:
+def write_tables(
+    results: Path | Sequence[Path], out: Path, bold: Bold = "paper", layouts: Sequence[Layout] = ()
+) -> TableFiles:
     """Write the table of the studies in the folders ``results`` into the folder ``out``: LaTeX, Markdown, CSV, HTML.
 
-    Several studies become one table; of a cell that two of them hold, that of the study named last. The same records
-    give the same bytes.
+    Several studies become one table; of a cell that two of them hold, that of the study named last. Each of ``layouts``
+    is a further table of the same cells, with the same marks. The same records give the same bytes.
 
     Raises:
-        ResultsError: one is not the results folder of a study. study.records.RecordError: a record is cut, foreign, or
-            of another schema version. OSError: ``out`` cannot be written.
+        ResultsError: one is not the results folder of a study, or none of the cells has a place in a layout.
+        study.records.RecordError: a record is cut, foreign, or of another schema version.
+        OSError: ``out`` cannot be written.
     """
     study, table = table_of([results] if isinstance(results, Path) else results, bold)
+    grids = [_laid_out(study, table, layout, bold) for layout in layouts]
     files = TableFiles(
         results=study,
         table=table,
@@ -64,44 +74,23 @@ def write_tables(results: Path | Sequence[Path], out: Path, bold: Bold = "paper"
     for path, render in zip(files.paths, renderers, strict=True):
         # A name read from JSON may hold half a surrogate pair, which no encoding has.
         path.write_text(render(table), encoding="utf-8", errors="replace", newline="\n")
-    return files
+    return replace(files, others=tuple(path for grid in grids for path in _write_grid(grid, out)))
 
 
-def table_of(results: Sequence[Path], bold: Bold) -> tuple[StudyResults, ResultTable]:
+def table_of(results: Sequence[Path], bold: Bold = "paper") -> tuple[StudyResults, ResultTable]:
     """The studies as one, and its table.
 
     Raises:
         ResultsError, study.records.RecordError: as :func:`write_tables`.
     """
-    study, notes = merge_studies([load_results(folder) for folder in results])
+    study, given_way = merge_studies([load_results(folder) for folder in results])
     table = build_table(study)
     if bold == "significant":
         # Only here: the tests load scipy and statsmodels.
         from reports.bold import mark_significant
 
         (table,) = mark_significant([table])
-    return study, replace(table, notes=(*table.notes, *notes))
-
-
-def write_laid_out(files: TableFiles, layouts: Sequence[str], out: Path) -> TableFiles:
-    """Write the table of ``files`` once more in the shape of each of ``layouts`` into the folder ``out``.
-
-    Raises:
-        ResultsError: a layout is not found, is none, or none of the results has a place in it.
-        OSError: ``out`` cannot be written.
-    """
-    from reports.grid import write_grid
-    from reports.laid_out import lay_out, placed_entries
-    from reports.layout_file import DatasetLayout, find_layout
-
-    grids = []
-    for name in layouts:
-        layout = find_layout(name)
-        if isinstance(layout, DatasetLayout):
-            raise ResultsError(f"layout {name}: it is one of datasets; use it with --published or --statistics")
-        grids.append(lay_out(layout, placed_entries(files.table), files.table.caption, files.table.notes))
-    written = tuple(path for grid in grids for path in write_grid(grid, out))
-    return replace(files, others=(*files.others, *written))
+    return study, replace(table, notes=(*table.notes, *given_way))
 
 
 def write_compared(files: TableFiles, out: Path) -> TableFiles:
@@ -114,3 +103,20 @@ def write_compared(files: TableFiles, out: Path) -> TableFiles:
 
     written = write_comparisons([files.results], out, [files.table])
     return replace(files, others=(*files.others, *written))
+
+
+def _laid_out(study: StudyResults, table: ResultTable, layout: Layout, bold: Bold) -> Grid:
+    from reports.laid_out import fill, lay_out
+    from reports.placed import placed_entries
+
+    filled = fill(layout, placed_entries(table))
+    labelled = [(cell.summary, cell.label) for cell in filled.cells if cell.summary]
+    words = caption(layout.title, [summary for summary, _ in labelled], bold)
+    given_way = [note for note in table.notes if note.heading == GIVEN_WAY]
+    return lay_out(filled, words, [*notes(labelled, trials_outside_plan(study)), *given_way])
+
+
+def _write_grid(grid: Grid, out: Path) -> tuple[Path, ...]:
+    from reports.grid import write_grid
+
+    return write_grid(grid, out)

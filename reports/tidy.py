@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import asdict
 
 from reports.layout import Entry, ResultTable
-from reports.plain_text import plain
+from reports.plain_text import csv_text, plain
 
 _PLANNED = ("dataset", "dataset_title", "metric", "direction", "backbone")
 
@@ -18,12 +16,8 @@ def render_csv(table: ResultTable) -> str:
     ``last_epoch`` is the mean 0-based index of the last epoch; ``mark`` is plain, better or best; ``faces`` is the
     vanilla cell it is compared with; ``gaps`` says which runs are missing and why.
     """
-    stream = io.StringIO()
     rows = [_row(table.study, entry) for entry in table.entries]
-    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
+    return csv_text(list(rows[0]), rows)
 
 
 def _row(study: str, entry: Entry) -> dict[str, object]:

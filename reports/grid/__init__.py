@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 from reports.grid.html import render_html
 from reports.grid.latex import render_fragment, render_standalone
 from reports.grid.markdown import render_markdown
 from reports.grid.shape import Column, Grid, Section
+from reports.plain_text import csv_text
 
 __all__ = [
     "Column",
@@ -46,8 +45,4 @@ def write_grid(grid: Grid, out: Path) -> tuple[Path, ...]:
 
 def render_csv(grid: Grid) -> str:
     """One line a record; unknown values are empty."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=grid.record_fields, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(grid.records)
-    return stream.getvalue()
+    return csv_text(grid.record_fields, grid.records)

@@ -14,7 +14,8 @@ body { font: 13px/1.45 system-ui, sans-serif; margin: 1.5rem; color: #1a1a1a; ba
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { text-align: left; max-width: 70rem; padding-bottom: 0.75rem; }
 th, td { padding: 0.2rem 0.45rem; text-align: left; vertical-align: top; white-space: nowrap; }
-thead th { border-top: 2px solid; border-bottom: 1px solid; vertical-align: bottom; }
+thead th, tbody:first-of-type:not(thead + tbody) tr:first-child > * { border-top: 2px solid; }
+.heads th { border-bottom: 1px solid; vertical-align: bottom; }
 tbody th { padding-top: 0.7rem; }
 tbody + tbody tr:first-child > * { border-top: 1px solid #999; }
 tbody:last-of-type tr:last-child > * { border-bottom: 2px solid; }
@@ -85,7 +86,7 @@ def _heads(grid: Grid, heads: Sequence[str]) -> str:
     cells = (
         f"<th{_attributes(column)}>{escape_html(head)}</th>" for column, head in zip(grid.columns, heads, strict=True)
     )
-    return f"<tr>{''.join(cells)}</tr>"
+    return f'<tr class="heads">{"".join(cells)}</tr>'
 
 
 def _attributes(column: Column) -> str:

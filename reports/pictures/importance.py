@@ -2,75 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from reports.pictures.material import DrawnCell, Material, is_number
-from reports.pictures.style import MOST_PANELS, STYLES, Picture, in_parts, panels
+from matplotlib.figure import Figure
+
+from reports.pictures.material import DrawnCell, DrawnTrial, Material
+from reports.pictures.picture import Drawn, in_pictures, left_out
+from reports.pictures.style import BILATERAL, legend, panels
 from reports.search_plan import CHOICE, SearchedRange
 
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
 LEAST_TRIALS = 8
-"""Finished trials below which an importance would be chance."""
+"""Comparable trials below which an importance would be chance."""
 
 SEED = 0
+KIND = "importance"
+_BAR = 0.13
+"""Height of a bar with the gap above it, in inches."""
 
 CAPTION = (
-    "Share of the variance of the last validation metric that a hyperparameter explains (fANOVA as in Optuna, seed 0), "
-    f"over the search trials that were trained to the end; cells with fewer than {LEAST_TRIALS} are left out."
+    "Share of the variance of the last validation metric that each searched hyperparameter explains, over the n search "
+    "trials that finished or reached the last rung and in which all of them exist: fANOVA (bars) and mean decrease of "
+    f"impurity (marks), both as in Optuna with seed {SEED}. Where the two differ much, n is too small to rank."
 )
 
 
-def importances(material: Material) -> Iterator[Picture]:
-    """A panel for each cell with enough finished trials and two or more searched hyperparameters."""
-    found = [(cell, importance(cell)) for cell in material.cells]
-    drawn = [(cell, values) for cell, values in found if values]
-    for number, start in enumerate(range(0, len(drawn), MOST_PANELS), start=1):
-        part = drawn[start : start + MOST_PANELS]
-        figure, axes = panels([cell.name for cell, _ in part])
-        for panel, (_, values) in zip(axes, part, strict=True):
-            names = sorted(values, key=lambda name: (values[name], name))
-            panel.barh(names, [values[name] for name in names], color=STYLES[1][0], height=0.6)
-            panel.set_xlim(0, 1)
-            panel.set_xlabel("Share of the variance")
-        name = in_parts("importance", number, -(-len(drawn) // MOST_PANELS))
-        yield Picture(name=name, title="Importance of the hyperparameters", caption=CAPTION, figure=figure)
+@dataclass(frozen=True, kw_only=True)
+class Importance:
+    """Shares by hyperparameter, of fANOVA and of the mean decrease of impurity, over so many ``trials``."""
+
+    trials: int
+    fanova: Mapping[str, float]
+    impurity: Mapping[str, float]
 
 
-def importance(cell: DrawnCell) -> Mapping[str, float]:
-    """Importance by name; empty where there are too few finished trials, or fewer than two hyperparameters."""
-    ranges = [searched for searched in cell.search_plan.ranges or () if _is_known(cell, searched.name)]
-    trials = [
-        trial
-        for trial in cell.search
-        if trial.finished and all(trial.settings[searched.name] is not None for searched in ranges)
-    ]
-    values = {trial.val_metric for trial in trials}
-    if len(ranges) < 2 or len(trials) < LEAST_TRIALS or len(values) < 2:
-        return {}
+def importances(material: Material) -> Drawn:
+    """A panel for each cell with enough comparable trials and two or more searched hyperparameters."""
+    searched = [cell for cell in material.cells if len(_ranges(cell)) > 1]
+    found = [(cell, _comparable(cell)) for cell in searched]
+    few = [cell.name for cell, trials in found if len(trials) < LEAST_TRIALS]
+    many = [(cell, importance(cell)) for cell, trials in found if len(trials) >= LEAST_TRIALS]
+    drawn = [(cell, shares) for cell, shares in many if shares is not None]
+    too_few = f"fewer than {LEAST_TRIALS} search trials finished or reached the last rung"
+    nothing = () if searched else (f"{KIND}: no cell searched two hyperparameters",)
+    return Drawn(
+        pictures=in_pictures("importance", "Importance of the hyperparameters", CAPTION, drawn, _draw),
+        skipped=(
+            *nothing,
+            *left_out(KIND, few, too_few),
+            *left_out(KIND, [cell.name for cell, shares in many if shares is None], "all its trials ended alike"),
+        ),
+    )
+
+
+def _draw(part: Sequence[tuple[DrawnCell, Importance]]) -> Figure:
+    titles = [f"{cell.name} (n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{shares.trials})" for cell, shares in part]
+    most = max(len(shares.fanova) for _, shares in part)
+    # To the right: over the names of hyperparameters there is room for a title, beyond the axes there is none.
+    figure, axes = panels(titles, columns=2, height=0.75 + _BAR * most, align="right")
+    for panel, (_, shares) in zip(axes, part, strict=True):
+        names = sorted(shares.fanova, key=lambda name: (shares.fanova[name], name))
+        places = range(len(names))
+        values = [shares.fanova[name] for name in names]
+        panel.barh(places, values, tick_label=names, color=BILATERAL[0], height=0.6, label="fANOVA")
+        panel.plot(
+            [shares.impurity[name] for name in names],
+            places,
+            color="black",
+            marker="D",
+            linestyle="none",
+            label="mean decrease of impurity",
+            clip_on=False,
+        )
+        panel.set_xlim(0, 1)
+        panel.set_xlabel("Share of the variance")
+    legend(figure, axes)
+    return figure
+
+
+def importance(cell: DrawnCell) -> Importance | None:
+    """The importances of a cell; None with fewer than :data:`LEAST_TRIALS`, one hyperparameter, or equal values."""
+    ranges, trials = _ranges(cell), _comparable(cell)
+    if len(ranges) < 2 or len(trials) < LEAST_TRIALS or len({trial.val_metric for trial in trials}) < 2:
+        return None
     import optuna
 
-    study = optuna.create_study(direction="minimize" if cell.cell.direction == "min" else "maximize")
-    domains = {searched.name: _distribution(searched) for searched in ranges}
-    for trial in trials:
-        params = {searched.name: _external(searched, trial.settings[searched.name]) for searched in ranges}
-        value = trial.val_metric if is_number(trial.val_metric) else None
-        study.add_trial(optuna.trial.create_trial(params=params, distributions=domains, value=value))
-    evaluator = optuna.importance.FanovaImportanceEvaluator(seed=SEED)
-    return dict(optuna.importance.get_param_importances(study, evaluator=evaluator))
+    domains = {searched.name: _distribution(searched, trials) for searched in ranges}
+    with _quiet():
+        study = optuna.create_study(direction="minimize" if cell.cell.direction == "min" else "maximize")
+        for trial in trials:
+            params = {searched.name: _external(searched, trial.settings[searched.name]) for searched in ranges}
+            study.add_trial(optuna.trial.create_trial(params=params, distributions=domains, value=trial.val_metric))
+        fanova, impurity = (
+            optuna.importance.get_param_importances(study, evaluator=evaluator(seed=SEED))
+            for evaluator in (
+                optuna.importance.FanovaImportanceEvaluator,
+                optuna.importance.MeanDecreaseImpurityImportanceEvaluator,
+            )
+        )
+    return Importance(trials=len(trials), fanova=fanova, impurity=impurity)
 
 
-def _is_known(cell: DrawnCell, name: str) -> bool:
-    return any(trial.settings.get(name) is not None for trial in cell.search)
+def _ranges(cell: DrawnCell) -> list[SearchedRange]:
+    """What was searched in the cell, and is on record of some trial."""
+    return [
+        searched
+        for searched in cell.search_plan.ranges or ()
+        if any(trial.settings.get(searched.name) is not None for trial in cell.search)
+    ]
 
 
-def _distribution(searched: SearchedRange):  # type: ignore[no-untyped-def]
+def _comparable(cell: DrawnCell) -> list[DrawnTrial]:
+    names = [searched.name for searched in _ranges(cell)]
+    return [trial for trial in cell.complete_search if all(trial.settings[name] is not None for name in names)]
+
+
+def _distribution(searched: SearchedRange, trials: Sequence[DrawnTrial]) -> BaseDistribution:
+    """As the plan says, widened to what is on record: a search may have been extended with other ranges."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+    values = [trial.settings[searched.name] for trial in trials]
     if searched.kind == CHOICE:
-        return CategoricalDistribution([str(value) for value in searched.values])
-    low, high = searched.values
-    is_log = searched.kind.startswith("log")
+        return CategoricalDistribution(sorted({str(value) for value in values}))
+    low, high = min(searched.values[0], *values), max(searched.values[1], *values)
+    is_log = searched.kind.startswith("log") and low > 0
     return (IntDistribution if "int" in searched.kind else FloatDistribution)(low, high, log=is_log)
 
 
 def _external(searched: SearchedRange, value: object) -> object:
     return str(value) if searched.kind == CHOICE else value
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Optuna tells of every study, by a random name: nothing that a reader needs."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

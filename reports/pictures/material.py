@@ -6,38 +6,48 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
+import pyarrow as pa
 
+from reports.chosen import went_all_the_way
 from reports.layout import Entry, build_table
 from reports.load import load_records, load_results
-from reports.plain_text import plain
+from reports.pictures.names import CellNames, names_of, panel_of, panel_title
+from reports.pictures.style import Styles
 from reports.plan import PlanCell
 from reports.search_plan import SearchPlan, load_search_plans
-from reports.study_facts import cell_name
 from study.records import SCHEMA
 
 CURVES = ("epoch", "val_metric", "gate_min", "gate_max", "gate_std")
-_PLAIN = ("key", "cell", "phase", "status", "number", "seed", "fold", "val_metric", "test_metric")
+_PLAIN = ("key", "cell", "phase", "status", "number", "val_metric")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnTrial:
-    """A trial; ``settings`` are its record's columns by name, ``curves`` an array an epoch, NaN where unknown."""
+    """A trial.
+
+    Attributes:
+        complete: whether its last value may be compared with that of others: it is a number, and the trial finished
+            or reached the last rung, as is asked of a trial that may be chosen.
+        settings: its record's columns by name. curves: an array of one number an epoch each, NaN where unknown.
+    """
 
     key: str
     status: str
     number: int | None
     val_metric: float | None
+    complete: bool
     settings: Mapping[str, Any]
     curves: Mapping[str, np.ndarray]
 
     @property
-    def finished(self) -> bool:
-        """Whether its last value may be compared with that of others: it was trained to its end."""
-        return self.status == "finished" and is_number(self.val_metric)
+    def num_epochs(self) -> int:
+        """Epochs that it was trained for."""
+        return len(self.curves["epoch"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +55,7 @@ class DrawnCell:
     """A cell of the table with its search trials, by number, and the confirm trials behind its row."""
 
     entry: Entry
+    names: CellNames
     search_plan: SearchPlan
     search: tuple[DrawnTrial, ...]
     confirm: tuple[DrawnTrial, ...]
@@ -55,30 +66,46 @@ class DrawnCell:
         return self.entry.summary.cell
 
     @property
-    def label(self) -> str:
-        """The model's name in the table."""
-        return plain(self.entry.label)
+    def name(self) -> str:
+        """A name by itself."""
+        return self.names.name
 
     @property
-    def name(self) -> str:
-        """A name that tells it apart in the study."""
-        chosen = self.entry.summary.chosen
-        return cell_name(self.cell.dataset_title, self.label, chosen.budget, self.cell.hidden_dim, chosen.layers)
+    def gate(self) -> str | None:
+        """None of a vanilla cell."""
+        return self.entry.summary.chosen.gate
+
+    @property
+    def complete_search(self) -> tuple[DrawnTrial, ...]:
+        """The search trials whose last values may be compared."""
+        return tuple(trial for trial in self.search if trial.complete)
 
     @property
     def best(self) -> float | None:
-        """The best last validation value of its finished search trials, as a fraction."""
-        values = [trial.val_metric for trial in self.search if trial.finished and trial.val_metric is not None]
+        """The best of their values, as a fraction; None where there is none."""
+        values = [trial.val_metric for trial in self.complete_search if trial.val_metric is not None]
         return None if not values else min(values) if self.cell.direction == "min" else max(values)
+
+
+Group = tuple[str, Sequence[DrawnCell]]
+"""A panel's title and its cells."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """A study and its cells in the table's order."""
+    """A study's cells in the table's order."""
 
-    study: str
-    results: Path
     cells: tuple[DrawnCell, ...]
+
+    @property
+    def styles(self) -> Styles:
+        """Of each arm, in every picture of the study."""
+        return Styles(names=tuple(dict.fromkeys(cell.names.arm for cell in self.cells)))
+
+    def legend_name(self, cell: DrawnCell) -> str:
+        """A cell's label where all cells have one backbone, else its arm's name, which then serves all panels."""
+        backbones = {other.cell.backbone for other in self.cells}
+        return cell.names.label if len(backbones) == 1 else cell.names.arm
 
     def facing(self, cell: DrawnCell) -> DrawnCell | None:
         """The vanilla cell that a gated one is compared with."""
@@ -99,6 +126,14 @@ class Material:
         )
 
 
+def compared(cells: Sequence[DrawnCell]) -> list[Group]:
+    """``cells`` by the panel in which they are compared, of one dataset, backbone and planned size, in their order."""
+    groups: dict[object, list[DrawnCell]] = {}
+    for cell in cells:
+        groups.setdefault(panel_of(cell.cell), []).append(cell)
+    return [(panel_title([cell.cell for cell in group]), group) for group in groups.values()]
+
+
 def load_material(results: Path) -> Material:
     """The material of the study in the folder ``results``.
 
@@ -108,40 +143,66 @@ def load_material(results: Path) -> Material:
     study = load_results(results)
     searches = load_search_plans(results)
     searched = {search_range.name for plan in searches.values() for search_range in plan.ranges or ()}
-    settings = sorted((searched | {"placement", "budget", "num_clusters", "sigma_m", "gate"}) & set(SCHEMA.names))
+    settings = sorted((searched | {"placement", "budget", "num_clusters", "sigma_m"}) & set(SCHEMA.names))
     table = load_records(results, (*_PLAIN, *settings, *(f"epochs.list.element.{name}" for name in CURVES)))
     trials: defaultdict[tuple[str, str], list[DrawnTrial]] = defaultdict(list)
-    for row in table.to_pylist():
-        trials[row["cell"], row["phase"]].append(_trial(row, settings))
-    cells = []
-    for entry in build_table(study).entries:
-        cell, counted = entry.summary.cell.id, [run.key for run in entry.summary.runs]
-        confirm = {trial.key: trial for trial in trials[cell, "confirm"]}
-        search = sorted(trials[cell, "search"], key=lambda trial: (trial.number or 0, trial.key))
-        cells.append(
-            DrawnCell(
-                entry=entry,
-                search_plan=searches[cell],
-                search=tuple(search),
-                confirm=tuple(confirm[key] for key in counted),
-            )
+    rows = table.drop_columns("epochs").to_pylist()
+    for row, curves in zip(rows, _curves(table.column("epochs")), strict=True):
+        if row["cell"] in searches:
+            trials[row["cell"], row["phase"]].append(_trial(row, settings, curves, searches[row["cell"]].rungs))
+    entries = build_table(study).entries
+    names = names_of(entries)
+    return Material(
+        cells=tuple(
+            _cell(entry, names[entry.summary.cell.id], searches[entry.summary.cell.id], trials) for entry in entries
         )
-    return Material(study=study.plan.study, results=results, cells=tuple(cells))
+    )
 
 
-def _trial(row: Mapping[str, Any], settings: Sequence[str]) -> DrawnTrial:
-    epochs = row["epochs"]
+def _cell(
+    entry: Entry, names: CellNames, search: SearchPlan, trials: Mapping[tuple[str, str], list[DrawnTrial]]
+) -> DrawnCell:
+    cell = entry.summary.cell.id
+    confirm = {trial.key: trial for trial in trials.get((cell, "confirm"), ())}
+    tried = trials.get((cell, "search"), ())
+    return DrawnCell(
+        entry=entry,
+        names=names,
+        search_plan=search,
+        search=tuple(sorted(tried, key=lambda trial: (trial.number or 0, trial.key))),
+        confirm=tuple(confirm[run.key] for run in entry.summary.runs),
+    )
+
+
+def _trial(
+    row: Mapping[str, Any], settings: Sequence[str], curves: Mapping[str, np.ndarray], rungs: Sequence[int]
+) -> DrawnTrial:
+    all_the_way = went_all_the_way(row["status"], len(curves["epoch"]), rungs)
     return DrawnTrial(
         key=row["key"],
         status=row["status"],
         number=row["number"],
         val_metric=row["val_metric"],
+        complete=all_the_way and is_number(row["val_metric"]),
         settings={name: row[name] for name in settings},
-        curves={
-            name: np.array([np.nan if epoch[name] is None else epoch[name] for epoch in epochs], dtype=np.float64)
-            for name in CURVES
-        },
+        curves=curves,
     )
+
+
+def _curves(epochs: pa.ChunkedArray) -> list[dict[str, np.ndarray]]:
+    """The curves of each row; of a million epochs none becomes an object."""
+    found = []
+    for lists in epochs.chunks:
+        offsets = lists.offsets.to_numpy()
+        whole = {name: _numbers(lists.values.field(name)) for name in CURVES}
+        found += [
+            {name: values[start:end] for name, values in whole.items()} for start, end in pairwise(offsets.tolist())
+        ]
+    return found
+
+
+def _numbers(values: pa.Array) -> np.ndarray:
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def is_number(value: float | None) -> TypeGuard[float]:

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reports.pictures.style import STYLES, Picture, file_name, legend, styled
+from reports.pictures.picture import Picture
+from reports.pictures.style import STYLES, file_name, legend, settled, styled
 from reports.plan import ResultsError
 from reports.smoothing import ALPHA, Comparison, Curve, compare_smoothing
 from study.smoothing_records import MEASURES, SMOOTHING_FOLDER
@@ -55,7 +56,7 @@ def _picture(comparison: Comparison) -> Picture:
         name=file_name(comparison.measure, comparison.curves[0].cell),
         title=f"Over-smoothing by layer: {names} on {comparison.dataset}",
         caption=caption(comparison),
-        figure=draw(comparison),
+        figure=settled(draw(comparison)),
     )
 
 

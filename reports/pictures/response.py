@@ -1,194 +1,177 @@
-"""How the metric answers to sigma_m, K, the gate's place and the budget: within a search, and between cells."""
+"""How the validation metric answers to sigma_m, K, the gate's place and the budget within the search of a cell."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from reports.pictures.material import DrawnCell, DrawnTrial, Material
+from reports.pictures.picture import Drawn, in_pictures, left_out
 from reports.pictures.style import (
-    MOST_PANELS,
+    BILATERAL,
+    MANY_POINTS,
     PRUNED,
-    STYLES,
-    Picture,
+    UNIFORM,
+    VANILLA,
     drawable,
-    file_name,
-    in_parts,
     in_units,
     legend,
+    logarithmic,
     metric_label,
     panels,
+    whole_numbers,
 )
+from reports.study_facts import budget_text
 
 SETTINGS: Mapping[str, str] = {
     "sigma_m": r"Sensitivity $\sigma_m$",
     "num_clusters": "Number of clusters K",
     "placement": "Placement of the gate",
-    "budget": "Parameter budget",
+    "budget": "Budget (parameters)",
 }
 """Settings with a picture, and the label of their axis."""
 
+SPOKEN: Mapping[str, str] = {
+    "sigma_m": "sigma_m",
+    "num_clusters": "K",
+    "placement": "the gate's place",
+    "budget": "the budget",
+}
+"""The same in sentences."""
+
 LOGARITHMIC = ("sigma_m", "budget")
-_TITLES = {"sigma_m": "sigma_m", "num_clusters": "K", "placement": "the gate's place", "budget": "the budget"}
+PLACEMENTS = ("none", "boosting", "interleaved", "dense")
 
-SEARCH_CAPTION = (
-    "Last validation metric of the search trials of a cell: trained to the end (filled), or stopped early (grey "
-    "crosses: their value is that of the epoch at which they were stopped, not comparable with the others). Lines: the "
-    "best trial of the uniform gate and of the vanilla model, where they were searched."
+CAPTION = (
+    "Last validation metric of the search trials that finished or reached the last rung (dots). Trials that were "
+    "stopped earlier are strokes at the lower edge, diverged ones crosses above them: at their value of the "
+    "hyperparameter, without a metric, since that of another epoch is not comparable (of words their number is in "
+    "brackets). Lines: the best trial of the "
+    "uniform gate and of the vanilla model, where they were searched."
 )
-CELLS_CAPTION = (
-    "Test metric of cells that differ in this alone: mean and population standard deviation over their confirm runs. "
-    "Lines: means of the uniform gate and of the vanilla model."
-)
+_STOPPED_AT, _DIVERGED_AT = 0.04, 0.1
+"""Where they stand, as shares of the height of the axes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Panel:
-    """One panel: its title and what draws it."""
-
-    title: str
-    draw: Callable[[Axes], None]
+def responses(material: Material) -> Drawn:
+    """A picture of each of :data:`SETTINGS` that was searched, with a panel for each cell."""
+    return Drawn.together([_response(material, key) for key in SETTINGS])
 
 
-def responses(material: Material) -> Iterator[Picture]:
-    """For each of :data:`SETTINGS` the panels that the records allow."""
-    for key in SETTINGS:
-        found = (
-            (
-                f"response-{key}",
-                SEARCH_CAPTION,
-                [_search_panel(material, cell, key) for cell in _searching(material, key)],
-            ),
-            (
-                f"response-{key}-between-cells",
-                CELLS_CAPTION,
-                [_cells_panel(material, group, key) for group in between_cells(material, key)],
-            ),
-        )
-        for name, caption, drawn in found:
-            yield from _pictures(name, f"Response to {_TITLES[key]}", caption, key, drawn)
+def _response(material: Material, key: str) -> Drawn:
+    kind = f"response to {SPOKEN[key]}"
+    searching = [cell for cell in material.cells if key in {found.name for found in cell.search_plan.ranges or ()}]
+    # A plan of an older version does not say what was searched; its trials do.
+    searching = searching or [cell for cell in material.cells if _differs(cell.search, key)]
+    drawn = [cell for cell in searching if _differs(cell.complete_search, key)]
+    reason = "no two search trials with different values finished or reached the last rung"
 
-
-def _pictures(name: str, title: str, caption: str, key: str, drawn: Sequence[Panel]) -> Iterator[Picture]:
-    for number, start in enumerate(range(0, len(drawn), MOST_PANELS), start=1):
-        part = drawn[start : start + MOST_PANELS]
-        figure, axes = panels([panel.title for panel in part])
-        for panel, place in zip(part, axes, strict=True):
-            panel.draw(place)
-            place.set_xlabel(SETTINGS[key])
+    def draw(part: Sequence[DrawnCell]) -> Figure:
+        figure, axes = panels([cell.name for cell in part])
+        for cell, panel in zip(part, axes, strict=True):
+            _draw_panel(panel, material, cell, key)
         legend(figure, axes)
-        part_name = in_parts(name, number, -(-len(drawn) // MOST_PANELS))
-        yield Picture(name=file_name(part_name), title=title, caption=caption, figure=figure)
+        return figure
 
-
-def _searching(material: Material, key: str) -> list[DrawnCell]:
-    return [cell for cell in material.cells if len({str(trial.settings[key]) for trial in _finished(cell, key)}) > 1]
-
-
-def _finished(cell: DrawnCell, key: str) -> list[DrawnTrial]:
-    return [trial for trial in cell.search if trial.finished and trial.settings.get(key) is not None]
-
-
-def between_cells(material: Material, key: str) -> list[list[DrawnCell]]:
-    """Groups of gated cells with a number, of two or more values of ``key``, that are alike in everything else."""
-    groups: dict[tuple[object, ...], list[DrawnCell]] = {}
-    for cell in material.cells:
-        chosen = cell.entry.summary.chosen
-        is_drawn = cell.entry.summary.test is not None and getattr(cell.cell, key) is not None
-        if is_drawn and (key == "budget" or chosen.gate == "bilateral"):
-            groups.setdefault(_alike(cell, key), []).append(cell)
-    return [group for group in groups.values() if len({getattr(cell.cell, key) for cell in group}) > 1]
-
-
-def _alike(cell: DrawnCell, key: str) -> tuple[object, ...]:
-    plan = cell.cell
-    names = {"layers", "budget", "hidden_dim", "placement", "num_clusters", "sigma_m", "unsupervised_weight"} - {key}
-    if key == "budget":  # depth and, where it is given, K go with the budget
-        names -= {"layers", "num_clusters"}
-    return (plan.dataset, plan.backbone, plan.gate, plan.departures, *(getattr(plan, name) for name in sorted(names)))
-
-
-def _search_panel(material: Material, cell: DrawnCell, key: str) -> Panel:
-    def draw(axes: Axes) -> None:
-        scale = in_units(cell.cell.metric, 1.0)
-        ended = [trial for trial in cell.search if _is_drawn(trial, key)]
-        places = _places([trial.settings[key] for trial in ended])
-        for finished, style in ((False, (PRUNED, "x", "stopped early")), (True, (STYLES[1][0], "o", "to the end"))):
-            shown = [trial for trial in ended if trial.finished == finished]
-            colour, marker, name = style
-            axes.plot(
-                [places[trial.settings[key]] for trial in shown],
-                [scale * (trial.val_metric or 0.0) for trial in shown],
-                color=colour,
-                marker=marker,
-                linestyle="none",
-                label=name if shown else None,
-                rasterized=len(shown) > 2000,
-            )
-        _baselines(axes, material, cell, lambda other: other.best, scale)
-        _scale_axis(axes, key, places)
-        axes.set_ylabel(metric_label(cell.cell.metric, cell.cell.direction, "Validation"))
-
-    return Panel(title=cell.name, draw=draw)
-
-
-def _is_drawn(trial: DrawnTrial, key: str) -> bool:
-    return trial.settings.get(key) is not None and (
-        trial.finished or (trial.status == "pruned" and trial.val_metric is not None)
+    return Drawn(
+        pictures=in_pictures(f"response-{key}", f"Response to {SPOKEN[key]}", CAPTION, drawn, draw),
+        skipped=left_out(kind, [cell.name for cell in searching if cell not in drawn], reason)
+        if searching
+        else (f"{kind} within a search: no cell searched it",),
     )
 
 
-def _cells_panel(material: Material, group: Sequence[DrawnCell], key: str) -> Panel:
-    def draw(axes: Axes) -> None:
-        scale = in_units(group[0].cell.metric, 1.0)
-        places = _places([getattr(cell.cell, key) for cell in group])
-        drawn = sorted(group, key=lambda cell: places[getattr(cell.cell, key)])
-        spreads = [cell.entry.summary.test for cell in drawn]
-        axes.errorbar(
-            [places[getattr(cell.cell, key)] for cell in drawn],
-            [scale * spread.mean for spread in spreads if spread],
-            yerr=[scale * spread.std for spread in spreads if spread],
-            color=STYLES[1][0],
-            marker="o",
-            linestyle="-" if key != "placement" else "none",
-            capsize=2,
-            label="mean ± std",
+def _differs(trials: Sequence[DrawnTrial], key: str) -> bool:
+    return len({trial.settings[key] for trial in trials} - {None}) > 1
+
+
+def _draw_panel(axes: Axes, material: Material, cell: DrawnCell, key: str) -> None:
+    scale = in_units(cell.cell.metric, 1.0)
+    known = [trial for trial in cell.search if trial.settings[key] is not None]
+    dots = [trial for trial in known if trial.complete]
+    stopped = [trial for trial in known if trial.status == "pruned" and not trial.complete]
+    diverged = [trial for trial in known if trial.status == "diverged"]
+    places = places_of([trial.settings[key] for trial in (*dots, *stopped, *diverged)], key)
+
+    def at(trials: Sequence[DrawnTrial]) -> list[float]:
+        return [places[trial.settings[key]] for trial in trials]
+
+    axes.plot(
+        at(dots),
+        [scale * (trial.val_metric or 0.0) for trial in dots],
+        color=BILATERAL[0],
+        marker="o",
+        linestyle="none",
+        label="last value",
+        rasterized=len(dots) > MANY_POINTS,
+    )
+    draw_baselines(axes, material, cell, lambda other: other.best, scale)
+    _draw_edge(axes, at(stopped), _STOPPED_AT, "|", PRUNED, "stopped")
+    _draw_edge(axes, at(diverged), _DIVERGED_AT, "x", "black", "diverged")
+    if stopped or diverged:
+        low, high = axes.get_ylim()
+        axes.set_ylim(low - 0.14 * (high - low), high)
+    counts = Counter(trial.settings[key] for trial in stopped)
+    scale_axis(axes, key, places, counts)
+    axes.set_xlabel(SETTINGS[key])
+    axes.set_ylabel(metric_label(cell.cell.metric, cell.cell.direction, "Validation"))
+
+
+def _draw_edge(axes: Axes, places: Sequence[float], height: float, marker: str, colour: str, name: str) -> None:
+    if places:
+        axes.plot(
+            places,
+            [height] * len(places),
+            transform=axes.get_xaxis_transform(),
+            color=colour,
+            marker=marker,
+            markersize=4,
+            linestyle="none",
+            label=name,
+            rasterized=len(places) > MANY_POINTS,
         )
-        if key != "budget":
-            _baselines(axes, material, group[0], _test_mean, scale)
-        _scale_axis(axes, key, places)
-        axes.set_ylabel(metric_label(group[0].cell.metric, group[0].cell.direction, "Test"))
-
-    title = group[0].name if key != "budget" else f"{group[0].cell.dataset_title} {group[0].label}"
-    return Panel(title=title, draw=draw)
 
 
-def _test_mean(cell: DrawnCell) -> float | None:
-    return cell.entry.summary.test.mean if cell.entry.summary.test else None
-
-
-def _baselines(
+def draw_baselines(
     axes: Axes, material: Material, cell: DrawnCell, value: Callable[[DrawnCell], float | None], scale: float
 ) -> None:
-    others = (("uniform gate", material.uniform_twin(cell), 2), ("vanilla", material.facing(cell), 0))
+    """Lines at the ``value`` of the uniform twin and of the vanilla model of ``cell``, where they have one."""
+    others = (("uniform gate", material.uniform_twin(cell), UNIFORM), ("vanilla", material.facing(cell), VANILLA))
     for name, other, style in others:
         level = value(other) if other is not None else None
         if level is not None:
-            axes.axhline(scale * level, color=STYLES[style][0], linestyle=STYLES[style][1], linewidth=0.9, label=name)
+            axes.axhline(scale * level, color=style[0], linestyle=style[1], linewidth=0.9, label=name)
 
 
-def _places(values: Sequence[float | str]) -> dict[float | str, float]:
-    """Where values stand on the axis: numbers at themselves, words side by side."""
-    if all(isinstance(value, int | float) for value in values):
-        return {value: float(value) for value in values}
-    return {value: float(place) for place, value in enumerate(dict.fromkeys(sorted(values, key=str)))}
+def _word(value: float | str, stopped: int) -> str:
+    return drawable(str(value)) + (f" ({stopped})" if stopped else "")
 
 
-def _scale_axis(axes: Axes, key: str, places: Mapping[float | str, float]) -> None:
-    if any(isinstance(value, str) for value in places):
-        axes.set_xticks(list(places.values()), [drawable(str(value)) for value in places], rotation=20)
+def places_of(values: Sequence[float | str], key: str) -> dict[float | str, float]:
+    """Where values stand on the axis, ascending: numbers at themselves, words side by side, placements as in papers."""
+    distinct = dict.fromkeys(values)
+    if key != "placement":
+        return {value: float(value) for value in sorted(distinct)}
+    words = sorted(map(str, distinct))
+    ordered = [*(word for word in PLACEMENTS if word in words), *(word for word in words if word not in PLACEMENTS)]
+    return {word: float(place) for place, word in enumerate(ordered)}
+
+
+def scale_axis(
+    axes: Axes, key: str, places: Mapping[float | str, float], stopped: Mapping[float | str, int] | None = None
+) -> None:
+    """The x-axis of ``key`` with the values ``places``; words are followed by how many were ``stopped`` there."""
+    if key == "placement":
+        turned: Any = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if len(places) > 3 else {}
+        axes.set_xticks(
+            list(places.values()), [_word(value, (stopped or {}).get(value, 0)) for value in places], **turned
+        )
         axes.set_xlim(-0.5, len(places) - 0.5)
-    elif key in LOGARITHMIC and min(places.values(), default=0.0) > 0:
-        axes.set_xscale("log")
+    elif key == "num_clusters":
+        whole_numbers(axes)
+    elif min(places.values()) > 0:
+        logarithmic(axes, places.values(), *((lambda value: budget_text(round(value)),) if key == "budget" else ()))

@@ -1,24 +1,23 @@
-"""How every picture looks, and how it becomes a file: the same values give the same bytes."""
+"""How every picture looks: letters, colours, lines and markers, panels, units."""
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from reports.cells import PER_CENT
-from reports.latex_text import escape
 from reports.prose import METRIC_NAMES
 
 # Okabe and Ito's colours, which readers with any colour vision can tell apart; lines and markers differ too.
@@ -33,83 +32,60 @@ STYLES: tuple[tuple[str, object, str], ...] = (
 )
 """Colour, line and marker, one after the other."""
 
+VANILLA, BILATERAL, UNIFORM = STYLES[:3]
 PRUNED = "#888888"
-PANEL_WIDTH, PANEL_HEIGHT = 2.5, 2.1
-"""Of one panel, in inches: three side by side are a page's width."""
 
+WIDTHS = {1: 3.4, 2: 5.2, 3: 7.0}
+"""Of a picture in inches, by the panels side by side: a column, a narrow page and a page of a paper."""
+
+PANEL_HEIGHT = 1.95
 COLUMNS = 3
 MOST_PANELS = 12
 """Of a picture; more become further pictures."""
+
+MANY_POINTS = 2000
+"""Of one kind in one panel, from which they are pixels in the vector files too."""
 
 _RC: dict[Any, Any] = {
     "svg.hashsalt": "bimp",
     "pdf.fonttype": 42,
     "font.family": "DejaVu Sans",
-    "font.size": 7.5,
-    "axes.titlesize": 7.5,
-    "axes.labelsize": 7,
-    "legend.fontsize": 7,
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7.5,
     "legend.frameon": False,
     "lines.linewidth": 1.2,
     "lines.markersize": 3.2,
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-_METADATA: Mapping[str, dict[str, str | None]] = {
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-    "svg": {"Date": None, "Creator": None},
-    "png": {"Software": None},
-}
-_DOTS_PER_INCH = 200
+_DECADES_WITH_PARTS = 2.0
+_LINE = 0.13
+"""Of a title or a legend, in inches."""
+
+_FEW_VALUES = 5
+_APART = 0.15
+"""Of two ticks with a text each, as a share of the axis."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
-    """A finished figure; ``name`` is that of its files, ``title`` and ``caption`` are plain text."""
+class Styles:
+    """The style of each name, the same in every picture of a study: vanilla, bi and uniform have their own."""
 
-    name: str
-    title: str
-    caption: str
-    figure: Figure
+    names: tuple[str, ...]
 
-    @property
-    def svg(self) -> str:
-        """The whole document."""
-        return self.content("svg").decode("utf-8")
-
-    def content(self, kind: str) -> bytes:
-        """The figure as ``pdf``, ``svg`` or ``png``."""
-        stream = io.BytesIO()
-        with styled():
-            self.figure.savefig(stream, format=kind, dpi=_DOTS_PER_INCH, metadata=_METADATA[kind])
-        return stream.getvalue()
-
-    def write(self, out: Path) -> tuple[Path, ...]:
-        """Write the figure into the folder ``out``: PDF, SVG, PNG, its caption as text, and a LaTeX figure.
-
-        Raises:
-            OSError: ``out`` cannot be written.
-        """
-        out.mkdir(parents=True, exist_ok=True)
-        paths = tuple(out / f"{self.name}.{kind}" for kind in _METADATA)
-        for path in paths:
-            path.write_bytes(self.content(path.suffix[1:]))
-        text, latex = out / f"{self.name}.txt", out / f"{self.name}.tex"
-        text.write_text(f"{self.caption}\n", encoding="utf-8", errors="replace", newline="\n")
-        latex.write_text(self._latex(), encoding="ascii", newline="\n")
-        return (*paths, text, latex)
-
-    def _latex(self) -> str:
-        lines = [
-            r"% Needs \usepackage{graphicx}, and the PDF where LaTeX looks for graphics.",
-            r"\begin{figure}",
-            r"\centering",
-            rf"\includegraphics[width=\linewidth]{{{self.name}.pdf}}",
-            rf"\caption{{{escape(self.caption)}}}",
-            rf"\label{{fig:{self.name}}}",
-            r"\end{figure}",
-        ]
-        return "\n".join(lines) + "\n"
+    def __getitem__(self, name: str) -> tuple[str, object, str]:
+        own = {"vanilla": VANILLA, "bi": BILATERAL, "uniform": UNIFORM}
+        if name in own:
+            return own[name]
+        # A colour that comes again comes with another line.
+        others = STYLES[len(own) :]
+        turn, place = divmod([other for other in self.names if other not in own].index(name), len(others))
+        colour, _, marker = others[place]
+        return colour, others[(place + turn) % len(others)][1], marker
 
 
 def styled() -> AbstractContextManager[None]:
@@ -117,41 +93,61 @@ def styled() -> AbstractContextManager[None]:
     return mpl.rc_context(_RC)
 
 
-def panels(titles: Sequence[str]) -> tuple[Figure, list[Axes]]:
-    """A figure with one panel for each of ``titles``, at most :data:`COLUMNS` side by side."""
-    columns = min(COLUMNS, len(titles))
-    rows = -(-len(titles) // columns)
+def panels(
+    titles: Sequence[str],
+    columns: int = COLUMNS,
+    height: float = PANEL_HEIGHT,
+    align: Literal["center", "right"] = "center",
+) -> tuple[Figure, list[Axes]]:
+    """A figure with one panel for each of ``titles``, at most ``columns`` side by side.
+
+    Args:
+        titles: of the panels.
+        columns: panels of a row, at most.
+        height: of a row in inches, with a title of one line.
+        align: where titles stand; those to the right may reach over the labels on the left.
+    """
+    # Four stand as two by two, rather than one below three.
+    columns = 2 if len(titles) == 4 else min(columns, len(titles))
+    shown = [wrapped(title) for title in titles]
+    rows = [shown[start : start + columns] for start in range(0, len(shown), columns)]
+    further_lines = sum(max(title.count("\n") for title in row) for row in rows)
     with styled():
-        size = (max(PANEL_WIDTH * columns, 3.4) + 0.3, PANEL_HEIGHT * rows + 0.5)
+        size = (WIDTHS[columns], height * len(rows) + _LINE * further_lines + 0.4)
         figure = Figure(figsize=size, layout="constrained")
-        axes = [figure.add_subplot(rows, columns, place + 1) for place in range(len(titles))]
-        for panel, title in zip(axes, titles, strict=True):
-            panel.set_title(wrapped(drawable(title)))
+        axes = [figure.add_subplot(len(rows), columns, place + 1) for place in range(len(titles))]
+        for panel, title in zip(axes, shown, strict=True):
+            panel.set_title(title, loc=align)
     return figure, axes
+
+
+def settled(figure: Figure) -> Figure:
+    """``figure`` with its layout worked out once, so that every file of it, in whatever order, has the same."""
+    with styled():
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+    return figure
 
 
 def drawable(text: str) -> str:
     """``text`` as a picture can show it: no formula, and letters that the font lacks as their code point."""
+    return _known(text).replace("$", r"\$")
+
+
+def wrapped(title: str, width: int = 29) -> str:
+    """``title`` as a picture can show it, in lines that keep it apart from its neighbours'; a size is not parted."""
+    kept = re.sub(r" (?=L\d+\b)", "\N{NO-BREAK SPACE}", _known(title))
+    return "\n".join(textwrap.wrap(kept, width, break_on_hyphens=False)).replace("$", r"\$")
+
+
+def _known(text: str) -> str:
     letters = _letters()
-    shown = (letter if ord(letter) in letters or letter == "\n" else f"[U+{ord(letter):04X}]" for letter in text)
-    return "".join(shown).replace("$", r"\$")
+    return "".join(letter if ord(letter) in letters else f"[U+{ord(letter):04X}]" for letter in text)
 
 
 @cache
 def _letters() -> frozenset[int]:
     return frozenset(get_font(findfont(_RC["font.family"])).get_charmap())
-
-
-def wrapped(title: str, width: int = 34) -> str:
-    """``title`` broken into lines between words, so that neighbouring panels keep theirs apart."""
-    lines = [""]
-    for word in title.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if len(longer) <= width or not lines[-1]:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return "\n".join(lines)
 
 
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:
@@ -161,17 +157,23 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
         for handle, name in zip(*panel.get_legend_handles_labels(), strict=True):
             found.setdefault(name, handle)
     if found:
+        names = [wrapped(name, 60) for name in found]
+        longest = max(len(line) for name in names for line in name.split("\n"))
+        columns = max(1, min(len(found), int(figure.get_figwidth() * 16 // (longest + 7))))
+        # A column of the legend is filled before the next; the panels keep their height below the fullest.
+        rows = -(-len(names) // columns)
+        lines = max(
+            sum(1 + name.count("\n") for name in names[start : start + rows]) for start in range(0, len(names), rows)
+        )
+        figure.set_figheight(figure.get_figheight() + _LINE * 1.15 * (lines - 1))
         with styled():
-            longest = max(map(len, found))
-            columns = max(1, min(len(found), int(figure.get_figwidth() * 14 // (longest + 6))))
-            names = [drawable(name) for name in found]
             figure.legend(list(found.values()), names, loc="outside upper center", ncols=columns)
 
 
 def metric_label(metric: str, direction: str, split: str) -> str:
-    """An axis label such as ``Validation ACC (%, higher is better)``."""
-    unit = "%, " if metric in PER_CENT else ""
-    return f"{split} {METRIC_NAMES[metric]} ({unit}{'lower' if direction == 'min' else 'higher'} is better)"
+    """An axis label such as ``Validation ACC (%)`` over ``higher is better``."""
+    unit = " (%)" if metric in PER_CENT else ""
+    return f"{split} {METRIC_NAMES[metric]}{unit}\n{'lower' if direction == 'min' else 'higher'} is better"
 
 
 def in_units(metric: str, value: float) -> float:
@@ -179,11 +181,34 @@ def in_units(metric: str, value: float) -> float:
     return 100.0 * value if metric in PER_CENT else value
 
 
+def whole_numbers(axes: Axes) -> None:
+    """Ticks of the x-axis at whole numbers."""
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+
+
+def logarithmic(axes: Axes, values: Iterable[float], text: Callable[[float], str] = "{:g}".format) -> None:
+    """A logarithmic x-axis for positive ``values``, whose ticks read as ``text`` and do not touch."""
+    values = sorted(set(values))
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    if len(values) <= _FEW_VALUES:
+        axes.xaxis.set_major_locator(FixedLocator(readable_ticks(values)))
+    else:
+        is_short = values[-1] / values[0] < 10**_DECADES_WITH_PARTS
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if is_short else (1.0,)))
+
+
+def readable_ticks(values: Sequence[float]) -> list[float]:
+    """Of ascending positive ``values`` the first, the last and those between whose texts have room beside them."""
+    least = (values[-1] / values[0]) ** _APART
+    kept = [values[0]]
+    for value in values[1:-1]:
+        if value / kept[-1] >= least and values[-1] / value >= least:
+            kept.append(value)
+    return kept if len(values) == 1 else [*kept, values[-1]]
+
+
 def file_name(*parts: str) -> str:
     """A name for files out of words of any kind."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts))
-
-
-def in_parts(name: str, number: int, count: int) -> str:
-    """The name of picture ``number``, from 1, of ``count`` that share a subject."""
-    return name if count == 1 else f"{name}-{number}"

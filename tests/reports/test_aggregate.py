@@ -34,7 +34,7 @@ def aggregate(*arguments: object, code: str | None = None) -> "subprocess.Comple
 def test_tables_come_out_without_torch_ray_and_mlflow(tmp_path: Path) -> None:
     done = aggregate("tables", worked_study(tmp_path), code=WITHOUT)
     assert (done.returncode, done.stderr) == (0, "")
-    for name in ("results.tex", "results_standalone.tex", "results.md", "results.csv"):
+    for name in ("results.tex", "results_standalone.tex", "results.md", "results.csv", "results.html"):
         path = tmp_path / "tables" / name
         assert path.read_bytes() == (Path(__file__).parent / "expected" / name).read_bytes()
         assert f"{path}\n" in done.stdout

@@ -74,8 +74,8 @@ def test_a_layout_fills_its_places_and_notes_the_rest(tmp_path: Path) -> None:
     assert done.exit_code == 0
     text = (out / "mine.md").read_text(encoding="utf-8")
     assert "| GCN | 0.30 ± 0.00 | *bi*-GCN | 0.40 ± 0.00 |" in text
-    assert "| — | — | — | — |" in text
-    assert "- SMNIST, GCN, L 4" in text
+    assert "| GAT | — | *bi*-GAT | — |" in text
+    assert "- SMNIST, GCN, L 4, budget 100000\n" in text
     rows = list(csv.DictReader((out / "mine.csv").open(encoding="utf-8")))
     assert [(row["model"], row["test_mean"]) for row in rows] == [("GCN", "0.3"), ("bi-GCN", "0.4")]
 
@@ -123,5 +123,5 @@ def test_results_come_as_html_too(tmp_path: Path) -> None:
     first, _ = two_studies(tmp_path)
     assert CliRunner().invoke(app, ["tables", str(first), "--out", str(tmp_path / "out")]).exit_code == 0
     page = (tmp_path / "out" / "results.html").read_text(encoding="utf-8")
-    assert "<td><i>bi</i>-GCN</td>" in page
+    assert '<td class="apart"><i>bi</i>-GCN</td>' in page
     assert '<b class="best">0.400 ± 0.000</b>' in page

@@ -40,7 +40,7 @@ def pdflatex(document: Path) -> str:
     return log
 
 
-@pytest.mark.parametrize("name", ["results.tex", "results_standalone.tex", "results.md", "results.csv"])
+@pytest.mark.parametrize("name", ["results.tex", "results_standalone.tex", "results.md", "results.csv", "results.html"])
 def test_the_worked_study_byte_for_byte(tmp_path: Path, name: str) -> None:
     files = write_tables(worked_study(tmp_path / "study"), tmp_path / "out")
     written = {path.name: path for path in files.paths}

@@ -1,0 +1,151 @@
+"""How the test metric differs between cells that are alike in all but sigma_m, K, the gate's place or the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reports.pictures.material import DrawnCell, Material
+from reports.pictures.names import backbone_name, panel_title
+from reports.pictures.picture import Drawn, in_pictures, left_out
+from reports.pictures.response import SETTINGS, SPOKEN, draw_baselines, places_of, scale_axis
+from reports.pictures.style import BILATERAL, in_units, legend, metric_label, panels
+from reports.plain_text import plain
+from reports.study_facts import cell_name
+
+Item = TypeVar("Item")
+
+CAPTION = (
+    "Test metric of bilateral cells that differ in this alone: mean and population standard deviation over their "
+    "confirm runs; hollow where runs are missing. Lines: the uniform gate and the vanilla model."
+)
+BUDGET_CAPTION = (
+    "Test metric by parameter budget, a line for each model: mean and population standard deviation over the confirm "
+    "runs; hollow where runs are missing. Depth and, where it is given, K go with the budget."
+)
+_FIXED = ("dataset", "backbone", "gate", "departures", "unsupervised_weight", "hidden_dim")
+_VARIED = ("sigma_m", "num_clusters", "placement", "budget", "layers")
+
+Series = Sequence[DrawnCell]
+"""Cells that differ in one setting alone, ascending in it."""
+
+
+def between_cells(material: Material) -> Drawn:
+    """A picture of each setting in which cells differ alone."""
+    return Drawn.together(
+        [*(_of_gate(material, key) for key in ("sigma_m", "num_clusters", "placement")), _of_budget(material)]
+    )
+
+
+def series_of(cells: Sequence[DrawnCell], key: str) -> tuple[list[Series], list[str]]:
+    """Of ``cells`` those that differ in ``key`` alone, each series with two values or more; then the names without.
+
+    A cell without a test metric is left out, and so is what it leaves alone.
+    """
+    # Deeper models and other K belong to a larger budget in the paper, too.
+    alike = set(_VARIED) - ({"budget", "layers", "num_clusters"} if key == "budget" else {key})
+    groups: dict[tuple[object, ...], list[DrawnCell]] = {}
+    for cell in cells:
+        same = tuple(getattr(cell.cell, name) for name in (*_FIXED, *sorted(alike)))
+        if getattr(cell.cell, key) is not None:
+            groups.setdefault(same, []).append(cell)
+    planned = [group for group in groups.values() if _differ(group, key)]
+    found = [[cell for cell in group if cell.entry.summary.test is not None] for group in planned]
+    lacking = [cell.name for group in planned for cell in group if cell.entry.summary.test is None]
+    return [_ascending(group, key) for group in found if _differ(group, key)], lacking
+
+
+def _differ(cells: Series, key: str) -> bool:
+    return len({getattr(cell.cell, key) for cell in cells}) > 1
+
+
+def _ascending(cells: Series, key: str) -> Series:
+    places = places_of([getattr(cell.cell, key) for cell in cells], key)
+    return sorted(cells, key=lambda cell: places[getattr(cell.cell, key)])
+
+
+def _of_gate(material: Material, key: str) -> Drawn:
+    found, lacking = series_of([cell for cell in material.cells if cell.gate == "bilateral"], key)
+
+    def draw(part: Sequence[Series]) -> Figure:
+        figure, axes = panels([_title(series, key) for series in part])
+        for series, panel in zip(part, axes, strict=True):
+            _draw_series(panel, series, key, BILATERAL, "mean ± std")
+            scale = in_units(series[0].cell.metric, 1.0)
+            draw_baselines(panel, material, series[0], _test_mean, scale)
+            _finish(panel, series, key)
+        legend(figure, axes)
+        return figure
+
+    return _drawn(key, CAPTION, found, lacking, draw)
+
+
+def _of_budget(material: Material) -> Drawn:
+    found, lacking = series_of(material.cells, "budget")
+    groups: dict[tuple[object, ...], list[Series]] = {}
+    for series in found:
+        groups.setdefault((series[0].cell.dataset, series[0].cell.backbone), []).append(series)
+
+    def draw(part: Sequence[list[Series]]) -> Figure:
+        figure, axes = panels([_title(group[0], "budget") for group in part])
+        for group, panel in zip(part, axes, strict=True):
+            for series in group:
+                style, name = material.styles[series[0].names.arm], material.legend_name(series[0])
+                _draw_series(panel, series, "budget", style, name)
+            _finish(panel, [cell for series in group for cell in series], "budget")
+        legend(figure, axes)
+        return figure
+
+    return _drawn("budget", BUDGET_CAPTION, list(groups.values()), lacking, draw)
+
+
+def _drawn(
+    key: str, caption: str, found: Sequence[Item], lacking: Sequence[str], draw: Callable[[Sequence[Item]], Figure]
+) -> Drawn:
+    kind = f"response to {SPOKEN[key]} between cells"
+    title = f"Response to {SPOKEN[key]} between cells"
+    none = () if found or lacking else (f"{kind}: no two cells differ in it alone",)
+    return Drawn(
+        pictures=in_pictures(f"response-{key}-between-cells", title, caption, found, draw),
+        skipped=(*none, *left_out(kind, lacking, "no confirm run has a test metric")),
+    )
+
+
+def _draw_series(axes: Axes, series: Series, key: str, style: tuple[str, object, str], name: str) -> None:
+    colour, line, marker = style
+    scale = in_units(series[0].cell.metric, 1.0)
+    places = places_of([getattr(cell.cell, key) for cell in series], key)
+    spreads = [cell.entry.summary.test for cell in series]
+    at = [places[getattr(cell.cell, key)] for cell in series]
+    means = [scale * spread.mean for spread in spreads if spread]
+    stds = [scale * spread.std for spread in spreads if spread]
+    linestyle: Any = "none" if key == "placement" else line
+    axes.errorbar(at, means, yerr=stds, color=colour, marker=marker, linestyle=linestyle, capsize=2, label=name)
+    for place, mean, cell in zip(at, means, series, strict=True):
+        if not cell.entry.summary.complete:
+            axes.plot([place], [mean], color=colour, marker=marker, markerfacecolor="white", zorder=3)
+
+
+def _finish(axes: Axes, cells: Series, key: str) -> None:
+    scale_axis(axes, key, places_of([getattr(cell.cell, key) for cell in cells], key))
+    axes.set_xlabel(SETTINGS[key])
+    axes.set_ylabel(metric_label(cells[0].cell.metric, cells[0].cell.direction, "Test"))
+
+
+def _title(series: Series, key: str) -> str:
+    cell = series[0].cell
+    if key == "placement":
+        return panel_title([cell])
+    if key == "budget":
+        return cell_name(cell.dataset_title, backbone_name(cell), None, None, None)
+    others = tuple(detail for detail in series[0].names.details if detail.key != key)
+    label = plain(replace(series[0].entry.label, details=others))
+    return cell_name(cell.dataset_title, label, cell.budget, cell.hidden_dim, cell.layers)
+
+
+def _test_mean(cell: DrawnCell) -> float | None:
+    return cell.entry.summary.test.mean if cell.entry.summary.test else None
