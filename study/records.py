@@ -1,271 +1,181 @@
-"""The record of a trial: one Parquet file, one row, an explicit schema. The source of truth of every table.
+"""The records of a study, the source of truth of every table: a Parquet file a trial, or many trials in one.
+
+A folder of records holds ``KEY.parquet`` for each trial that ended, and, once it was compacted (``study.compaction``),
+``compacted.parquet`` with the rows of many. Where both hold a trial, its own file counts: it was written later.
 
 This module is all that ``reports`` knows of ``study``; it imports neither torch nor Ray.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
-SCHEMA_VERSION = 2
-
-Status = Literal["running", "finished", "pruned", "diverged", "failed", "superseded"]
-"""``running`` until the driver seals the record; only ``finished`` confirm records enter a table. ``superseded`` is a
-confirm record whose configuration lost its place: the search was extended and chose another one."""
-
-
-class RecordError(ValueError):
-    """A record file that cannot be read as one: names the file, what was found and what was expected."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class EpochRecord:
-    """One epoch. ``epoch`` counts completed epochs: 1 after the first pass over the training split.
-
-    Losses are means over graphs of the supervised loss; ``*_unsupervised_loss`` is the mean min-cut and
-    orthogonality loss before its weight. ``gate_*`` describe deg * beta_hat over the edges of the gated layers
-    on the validation split (1 everywhere: a uniform gate). Values that do not exist are null.
-    """
-
-    epoch: int
-    learning_rate: float
-    train_loss: float
-    train_unsupervised_loss: float | None
-    train_metric: float
-    val_loss: float
-    val_unsupervised_loss: float | None
-    val_metric: float
-    gate_min: float | None
-    gate_max: float | None
-    gate_std: float | None
-    seconds: float
-    ended_at: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialRecord:
-    """Everything that is known of one trial.
-
-    Attributes:
-        key: the trial's identity (a hash of its cell and ``bimp.config.trial_key``) and the name of its file.
-        study, cell: names; ``cell`` is the id of a cell in ``plan.json``.
-        phase: ``search`` or ``confirm``; only confirm trials read the test split.
-        status, reason: how it ended (``finished``: ``max_epochs``, ``min_lr`` or ``time_limit``; ``pruned``: the
-            epoch of the rung; ``diverged``, ``failed``: the cause).
-        number: of a search trial, its place in its cell's search, from 0; null for confirm.
-        chosen_from: of a confirm trial, the key of the search trial whose configuration it repeats.
-        hidden_dim: width of a layer, for gat of one head. params: counted from the built model.
-        budget: parameters asked for; null where ``hidden_dim`` was given.
-        placement: as in the study file; explicit layers as ``2,4``. gated_layers: positions from 1.
-        train_metric, val_metric, test_metric: of the last epoch's model in evaluation mode, as fractions;
-            null where not measured (search trials have no test metric).
-        seconds: training and evaluation, summed over interruptions. started_at, ended_at: Unix seconds.
-        semantics: the preset of the settings; departures: JSON of those whose value is not the preset's; null: none.
-        pos_enc_dim, out_dim and the settings after ``versions_json``: as in ``bimp.config``; null where they mean
-            nothing for the model.
-        config_json: the complete ``TrialConfig``. versions_json: of the libraries that matter.
-        epochs: one :class:`EpochRecord` an epoch.
-    """
-
-    key: str
-    study: str
-    cell: str
-    phase: str
-    status: Status
-    reason: str | None
-    number: int | None
-    chosen_from: str | None
-    dataset: str
-    dataset_title: str
-    task: str
-    metric: str
-    direction: str
-    backbone: str
-    layers: int
-    hidden_dim: int
-    heads: int
-    budget: int | None
-    params: int
-    placement: str
-    gated_layers: tuple[int, ...]
-    gate: str | None
-    num_clusters: int | None
-    sigma_m: float | None
-    unsupervised_weight: float | None
-    readout: str
-    head: str
-    semantics: str
-    batch_size: int
-    learning_rate: float
-    lr_factor: float
-    lr_patience: int
-    min_lr: float
-    max_epochs: int
-    time_limit_s: float | None
-    seed: int
-    fold: int | None
-    train_metric: float | None
-    val_metric: float | None
-    test_metric: float | None
-    train_loss: float | None
-    val_loss: float | None
-    test_loss: float | None
-    seconds: float
-    started_at: float
-    ended_at: float | None
-    device: str
-    threads: int
-    git_commit: str | None
-    git_dirty: bool | None
-    data_fingerprint: str
-    config_json: str
-    versions_json: str
-    departures: str | None = None
-    pos_enc_dim: int | None = None
-    out_dim: int | None = None
-    last_width: str | None = None
-    gcn_normalisation: str | None = None
-    concatenated_row: str | None = None
-    edge_gate: str | None = None
-    edge_features: str | None = None
-    attention_slope: float | None = None
-    attention_bias: bool | None = None
-    gated_attention_slope: float | None = None
-    gated_attention_bias: bool | None = None
-    assignment_bias: bool | None = None
-    assignment_width: str | None = None
-    metric_bias: bool | None = None
-    metric_relu: bool | None = None
-    distance_epsilon: float | None = None
-    gate_normalisation: str | None = None
-    gate_epsilon: float | None = None
-    cut_scope: str | None = None
-    cut_adjacency: str | None = None
-    cut_epsilon: float | None = None
-    reduction: str | None = None
-    validation_loss: str | None = None
-    clip_norm: float | None = None
-    report: str | None = None
-    epochs: tuple[EpochRecord, ...] = field(default=())
-
-    @property
-    def num_epochs(self) -> int:
-        """Completed epochs."""
-        return len(self.epochs)
-
-    def sealed(self, status: Status, reason: str | None, ended_at: float) -> TrialRecord:
-        """This record with its end written in."""
-        return replace(self, status=status, reason=reason, ended_at=ended_at)
-
-
-_ARROW_TYPES: dict[str, pa.DataType] = {
-    "str": pa.string(),
-    "Status": pa.string(),
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "bool": pa.bool_(),
-    "tuple[int, ...]": pa.list_(pa.int64()),
-}
-
-
-def _arrow_fields(record_type: type, skip: str = "") -> list[pa.Field]:
-    result = []
-    for entry in fields(record_type):
-        if entry.name != skip:
-            name, _, optional = str(entry.type).partition(" | ")
-            result.append(pa.field(entry.name, _ARROW_TYPES[name], nullable=optional == "None"))
-    return result
-
-
-SCHEMA = pa.schema(
-    [
-        *_arrow_fields(TrialRecord, skip="epochs"),
-        pa.field("epochs", pa.list_(pa.struct(_arrow_fields(EpochRecord))), nullable=False),
-    ],
-    metadata={"bimp_record_schema": str(SCHEMA_VERSION)},
+from study.record_files import (
+    COMPACTED_FILE,
+    RECORD_FILE,
+    CutRecordError,
+    RecordError,
+    read_record,
+    read_single,
+    read_table,
+    record_of,
+    replacing,
+    row_groups,
+    write_record,
 )
-"""The columns of a record file, in order: those of :class:`TrialRecord`."""
+from study.trial_record import SCHEMA, SCHEMA_VERSION, EpochRecord, Status, TrialRecord
+
+__all__ = [
+    "COMPACTED_FILE",
+    "RECORD_FILE",
+    "SCHEMA",
+    "SCHEMA_VERSION",
+    "CutRecordError",
+    "EpochRecord",
+    "RecordError",
+    "Status",
+    "TrialRecord",
+    "merged",
+    "read_columns",
+    "read_record",
+    "read_records",
+    "read_table",
+    "record_tables",
+    "records_in",
+    "replacing",
+    "single_files",
+    "write_record",
+]
+
+FILES_AT_ONCE = 500
+"""Files of single records that become one table."""
+
+_ROWS_AT_ONCE = 200
+"""Rows that are Python objects at one time: a long trial's epochs take a hundred times the memory of its columns."""
+
+_MOST_STARTS = 100
 
 
-def write_record(record: TrialRecord, path: Path) -> None:
-    """Write ``record`` to ``path`` so that a reader sees the old file or the new one, never a part."""
-    row = asdict(record)
-    table = pa.Table.from_pylist([row], schema=SCHEMA)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        pq.write_table(table, temporary, write_page_checksum=True)
+class _Vanished(Exception):  # noqa: N818 - no error: somebody compacted the folder
+    pass
 
 
-def read_table(path: Path) -> pa.Table:
-    """The rows of a record file as an Arrow table of :data:`SCHEMA`.
+def read_records(folder: Path, phase: str | None = None) -> Iterator[TrialRecord]:
+    """Every record in ``folder``, or those of ``phase`` alone, each trial once, ordered by key.
 
     Raises:
-        RecordError: not a Parquet file, cut short, not of this project or of another schema version.
+        RecordError: a file is cut, foreign, of another schema version, or misnamed.
     """
-    try:
-        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise RecordError(
-            f"{path}: not a readable Parquet file ({error}); remove it, and run the study again"
-        ) from error
-    version = (table.schema.metadata or {}).get(b"bimp_record_schema", b"none").decode()
-    if version != str(SCHEMA_VERSION):
-        raise RecordError(f"{path}: found record schema {version}, expected {SCHEMA_VERSION}")
-    if not table.schema.equals(SCHEMA):
-        raise RecordError(f"{path}: its columns are not those of record schema {SCHEMA_VERSION}")
-    return table
+    for table in record_tables(folder):
+        yield from records_in(table if phase is None else table.filter(pc.equal(table.column("phase"), phase)))
 
 
-def read_record(path: Path) -> TrialRecord:
-    """The trial in ``path``.
+def records_in(table: pa.Table) -> Iterator[TrialRecord]:
+    """The rows of ``table``, which has all columns, as records."""
+    for start in range(0, table.num_rows, _ROWS_AT_ONCE):
+        for row in table.slice(start, _ROWS_AT_ONCE).to_pylist():
+            yield record_of(row)
+
+
+def read_columns(folder: Path, columns: Sequence[str]) -> pa.Table:
+    """The given ``columns`` of every record in ``folder``, a row a trial, ordered by key.
+
+    Columns are those of :data:`SCHEMA` and :data:`RECORD_FILE`; a part of the epochs may be named alone, as
+    ``epochs.list.element.val_metric`` (the column ``epochs`` then holds only what was named).
 
     Raises:
-        RecordError: as :func:`read_table`.
+        RecordError: as :func:`read_records`.
     """
-    return _record_from_row(read_table(path).to_pylist()[0])
+    names = list(dict.fromkeys(column.partition(".")[0] for column in columns))
+    tables = [table.select(names) for table in record_tables(folder, columns)]
+    if tables:
+        return pa.concat_tables(tables)
+    return SCHEMA.append(pa.field(RECORD_FILE, pa.string())).empty_table().select(names)
 
 
-def read_records(folder: Path) -> Iterator[TrialRecord]:
-    """Every record in ``folder``, ordered by file name."""
-    for path in sorted(folder.glob("*.parquet")):
-        yield read_record(path)
+def record_tables(folder: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """The rows of ``folder`` in tables that are not empty, ordered by key; ``columns`` as in :func:`row_groups`.
+
+    Safe beside a compaction: what has moved from single files to the compacted one meanwhile is read there.
+
+    Raises:
+        RecordError: as :func:`read_records`.
+    """
+    last = ""
+    for _ in range(_MOST_STARTS):
+        # Listed before the compacted file is opened: a single file that is gone by then has its row there already.
+        singles = [path for path in single_files(folder) if path.stem > last]
+        try:
+            for table in merged(_compacted_groups(folder, columns, last), singles, columns):
+                yield table
+                last = table.column("key")[-1].as_py()
+        except _Vanished:
+            continue
+        return
+    raise RecordError(f"{folder}: its files change faster than they can be read; try again once they are left alone")
 
 
-def _record_from_row(row: dict[str, Any]) -> TrialRecord:
-    epochs = tuple(EpochRecord(**epoch) for epoch in row.pop("epochs"))
-    return TrialRecord(**{**row, "gated_layers": tuple(row["gated_layers"]), "epochs": epochs})
+def single_files(folder: Path) -> list[Path]:
+    """The files of one record each, ordered by key; none where there is no folder."""
+    if not folder.is_dir():
+        return []
+    paths = (path for path in folder.iterdir() if path.suffix == ".parquet" and not path.name.startswith("."))
+    return sorted((path for path in paths if path.name != COMPACTED_FILE), key=lambda path: path.stem)
 
 
-class replacing:  # noqa: N801 - used as a verb: ``with replacing(path) as temporary``
-    """A temporary path beside ``path`` that takes its name when the block ends well, and vanishes when it does not."""
+def merged(
+    groups: Iterator[pa.Table], singles: Sequence[Path], columns: Sequence[str] | None = None
+) -> Iterator[pa.Table]:
+    """The rows of ``groups`` and of the files ``singles``, both ordered by key, in one order; of equal keys the file's.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    No table is longer than a group and :data:`FILES_AT_ONCE` rows.
+    """
+    left = list(singles)
+    for group in groups:
+        end = group.column("key")[-1].as_py()
+        while left and left[0].stem <= end:
+            files = [path for path in left[:FILES_AT_ONCE] if path.stem <= end]
+            left = left[len(files) :]
+            count = pc.sum(pc.less_equal(group.column("key"), files[-1].stem)).as_py()
+            older = group.slice(0, count)
+            own = pc.is_in(older.column("key"), value_set=pa.array([path.stem for path in files], pa.string()))
+            both = pa.concat_tables([older.filter(pc.invert(own)), _read_singles(files, columns)])
+            yield both.take(pc.sort_indices(both.column("key")))
+            group = group.slice(count)
+        if group.num_rows:
+            yield group
+    for start in range(0, len(left), FILES_AT_ONCE):
+        yield _read_singles(left[start : start + FILES_AT_ONCE], columns)
 
-    def __enter__(self) -> Path:
-        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.", suffix=".tmp")
-        os.close(handle)
-        self._temporary = Path(name)
-        # mkstemp's file is its owner's alone; results are read by colleagues and other nodes.
-        self._temporary.chmod(0o666 & ~_umask())
-        return self._temporary
 
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        if kind is None:
-            self._temporary.replace(self._path)
-        else:
-            self._temporary.unlink(missing_ok=True)
+def _read_singles(files: Sequence[Path], columns: Sequence[str] | None) -> pa.Table:
+    tables = []
+    for path in files:
+        try:
+            tables.append(read_single(path, columns))
+        except CutRecordError as error:
+            if path.exists():
+                raise
+            raise _Vanished from error
+    # One buffer a column: five hundred tiny ones each take many times the memory of what they hold.
+    return pa.concat_tables(tables).combine_chunks()
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _compacted_groups(folder: Path, columns: Sequence[str] | None, after: str) -> Iterator[pa.Table]:
+    """The rows of the compacted file, where there is one, whose keys are greater than ``after``."""
+    path = folder / COMPACTED_FILE
+    if not path.exists():
+        return
+    last = ""
+    for group in row_groups(path, columns):
+        keys = group.column("key").to_pylist()
+        if any(one >= other for one, other in zip([last, *keys], keys, strict=False)):
+            raise RecordError(f"{path}: its rows are not ordered by key; put back the file that `compact` wrote")
+        last = keys[-1] if keys else last
+        rows = group.filter(pc.greater(group.column("key"), after)) if after else group
+        if rows.num_rows:
+            yield rows

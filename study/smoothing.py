@@ -59,7 +59,7 @@ def measure_study(results: Path, data: Path, *, force: bool = False, trust: bool
         RecordError: a file of the folder cannot be read.
     """
     folder = ResultsFolder(results)
-    records = [r for r in read_records(folder.records) if (r.phase, r.status) == ("confirm", "finished")]
+    records = [r for r in read_records(folder.records, phase="confirm") if r.status == "finished"]
     if not records:
         raise SmoothingError(
             f"{results}: found no finished confirm trial, expected the results folder of a study that has some; "

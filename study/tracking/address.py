@@ -75,7 +75,11 @@ def masked(tracking_uri: str) -> str:
 
 def masked_text(text: str, tracking_uri: str) -> str:
     """``text`` with ``tracking_uri``, and every other address in it, masked: for messages of MLflow's errors."""
-    text = text.replace(tracking_uri, masked(tracking_uri))
+    return masked_addresses(text.replace(tracking_uri, masked(tracking_uri)))
+
+
+def masked_addresses(text: str) -> str:
+    """``text`` with every address in it masked, as :func:`masked` does."""
     return re.sub(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+", lambda match: masked(match[0]), text)
 
 

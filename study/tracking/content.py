@@ -13,7 +13,7 @@ from statistics import fmean, pstdev
 from typing import Any, NamedTuple, TypeGuard
 
 from study.records import EpochRecord, TrialRecord
-from study.tracking.names import PlannedCell, value_text
+from study.tracking.names import PlannedCell, model_title, value_text
 
 RUN_STATUS = {
     "running": "RUNNING",
@@ -69,7 +69,13 @@ def trial_parameters(record: TrialRecord) -> dict[str, str]:
 
 def trial_tags(record: TrialRecord) -> dict[str, str]:
     """What a researcher filters by; the tag ``trial_key`` is how the run is found again."""
-    tags = {"level": "trial", "trial_key": record.key, **_present(_TRIAL_TAGS, vars(record)), **SOURCE_TAGS}
+    tags = {
+        "level": "trial",
+        "trial_key": record.key,
+        "model": model_title(record.backbone, record.placement, record.gate),
+        **_present(_TRIAL_TAGS, vars(record)),
+        **SOURCE_TAGS,
+    }
     return tags if record.git_commit is None else {**tags, "mlflow.source.git.commit": record.git_commit}
 
 
@@ -80,7 +86,14 @@ def cell_parameters(cell: PlannedCell) -> dict[str, str]:
 
 def cell_tags(cell: PlannedCell, study: str) -> dict[str, str]:
     """The tags of a cell's run."""
-    return {"level": "cell", "study": study, "cell": cell.id, **_present(_CELL_TAGS, vars(cell)), **SOURCE_TAGS}
+    return {
+        "level": "cell",
+        "study": study,
+        "cell": cell.id,
+        "model": model_title(cell.backbone, cell.placement, cell.gate),
+        **_present(_CELL_TAGS, vars(cell)),
+        **SOURCE_TAGS,
+    }
 
 
 def study_tags(study: str, caption: str) -> dict[str, str]:

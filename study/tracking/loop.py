@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 
@@ -28,6 +28,7 @@ class MirrorThread:
         tracking_uri: of an MLflow server or database; None for a database in the results folder.
         results: the study's results folder; its ``plan.json`` must be there.
         done: asked at the end of the block: whether the study has finished. A block left by an exception has not.
+        ended_cells: asked then too: ids of the cells that have, where the study has not.
         interval_s: seconds between two passes.
 
     Raises:
@@ -40,11 +41,13 @@ class MirrorThread:
         results: Path,
         *,
         done: Callable[[], bool] = lambda: True,
+        ended_cells: Callable[[], Collection[str]] = tuple,
         interval_s: float = 5.0,
     ) -> None:
         self._mirror = MlflowMirror(tracking_uri or default_tracking_uri(results), results)
         self._uri_option = "" if tracking_uri is None else f" --mlflow {masked(tracking_uri)}"
         self._done = done
+        self._ended_cells = ended_cells
         self._interval_s = interval_s
         self._stopping = threading.Event()
         self._failing = False
@@ -118,7 +121,8 @@ class MirrorThread:
 
     def _end(self) -> None:
         self._mirror.sync_folder()
-        self._mirror.finish(complete=self._finished)
+        self._mirror.sync_files()
+        self._mirror.finish(complete=self._finished, ended_cells=self._ended_cells())
 
     def _guarded(self, act: Callable[[], None]) -> bool:
         try:

@@ -6,13 +6,14 @@ A run is found again by its tags ``level`` and ``trial_key`` (or ``cell``), so a
 
 from __future__ import annotations
 
-import logging
-from contextlib import suppress
+from collections.abc import Collection
 from pathlib import Path
 
-from study.records import RecordError, TrialRecord, read_record
+from study.records import RecordError, TrialRecord
 from study.results import ResultsFolder
+from study.status import study_status
 from study.tracking.address import artifact_location
+from study.tracking.changes import RecordChanges
 from study.tracking.content import (
     RUN_STATUS,
     ConfirmResult,
@@ -28,12 +29,12 @@ from study.tracking.content import (
     trial_parameters,
     trial_tags,
 )
+from study.tracking.finished_files import FILES_TAG, FINISHED, finished_files, state_of_files
 from study.tracking.names import cell_names, read_plan, trial_name
 from study.tracking.runs import MirroredRun, MirroredRuns
 from study.tracking.state import STATE_TAG, MirrorState, hash_of
 
 _PARENT = "mlflow.parentRunId"
-_log = logging.getLogger(__name__)
 
 
 class MlflowMirror:
@@ -57,7 +58,7 @@ class MlflowMirror:
         self._plan = read_plan(self._folder.plan_file)
         self._names = cell_names(self._plan.cells)
         self._runs: MirroredRuns | None = None
-        self._seen: dict[Path, tuple[int, int, int]] = {}
+        self._changes = RecordChanges(self._folder, self._plan.study)
         self._confirmed: dict[str, dict[str, ConfirmResult]] = {}
         self._ends: dict[str, float] = {}
         self._started: float | None = None
@@ -79,7 +80,7 @@ class MlflowMirror:
     def disconnect(self) -> None:
         """Forget what MLflow holds."""
         self._runs = None
-        self._seen.clear()
+        self._changes.forget()
 
     def sync_folder(self) -> int:
         """Mirror every record that is new or has changed, sealed or live, and the summaries of the cells.
@@ -88,7 +89,10 @@ class MlflowMirror:
             How many records were read for it. A file that is no record is passed over and said once.
         """
         self.connect()
-        count = sum(self._sync_file(path) for path in self._current_files())
+        count = 0
+        for record in self._changes.look():
+            self.sync(record)
+            count += 1
         self._write_summaries()
         return count
 
@@ -112,56 +116,62 @@ class MlflowMirror:
             run = self._create_trial(runs, record)
         before = MirrorState.of(run.tags)
         after = before.after(record)
-        if run.status == status and before == after:
+        tags = trial_tags(record)
+        if run.status == status and before == after and tags.items() <= run.tags.items():
             return
         if record.reason is None:
             runs.remove_tag(run, "reason")
         runs.write(
             run,
             metrics=epoch_metrics(record, after=before.epochs) + final_metrics(record),
-            tags={**trial_tags(record), STATE_TAG: str(after)},
+            tags={**tags, STATE_TAG: str(after)},
             parameters=parameters,
         )
         runs.set_status(run, status, milliseconds(end_of(record)))
 
+    def sync_files(self) -> int:
+        """Make the tables, pictures and the page that lie in the folder the artifacts of the study's run.
+
+        Returns:
+            How many files were sent: all where one is new, has changed or is gone, else none.
+        """
+        runs = self.connect()
+        run, files = runs.find("study", self.study), finished_files(self.results)
+        state = state_of_files(files)
+        if run is None or run.tags.get(FILES_TAG, state_of_files(())) == state:
+            return 0
+        runs.put_files(run, files, FINISHED)
+        runs.write(run, tags={FILES_TAG: state}, parameters={})
+        return len(files)
+
     def begin(self) -> None:
         """Mark the study and its cells as running: it goes on."""
-        self._mark_parents("RUNNING")
+        self._mark_parents("RUNNING", ())
 
-    def finish(self, *, complete: bool = True) -> None:
-        """Mark the study and its cells as FINISHED, or as KILLED where it was interrupted."""
-        self._mark_parents("FINISHED" if complete else "KILLED")
+    def finish(self, *, complete: bool = True, ended_cells: Collection[str] = ()) -> None:
+        """Mark the study as FINISHED, or as KILLED where it was interrupted; its cells alike.
 
-    def _current_files(self) -> list[Path]:
-        """Of every trial the file that speaks last: a failed one that is tried again has a sealed and a live record."""
-        files = {path.stem: path for path in sorted(self._folder.records.glob("*.parquet"))}
-        for path in sorted(self._folder.live.glob("*/record.parquet")):
-            with suppress(FileNotFoundError):  # sealed since it was listed
-                sealed = files.get(path.parent.name)
-                if sealed is None or path.stat().st_mtime_ns > sealed.stat().st_mtime_ns:
-                    files[path.parent.name] = path
-        return list(files.values())
+        ``ended_cells``: ids of those that are FINISHED all the same.
+        """
+        self._mark_parents("FINISHED" if complete else "KILLED", ended_cells)
 
-    def _sync_file(self, path: Path) -> bool:
-        record = self._read_changed(path)
-        if record is not None:
-            self.sync(record)
-        return record is not None
+    def mark_as_it_stands(self) -> None:
+        """Mark study and cells by what is on record: FINISHED where nothing is left, KILLED where no run goes on.
 
-    def _read_changed(self, path: Path) -> TrialRecord | None:
+        A run that works in the folder marks them itself.
+
+        Raises:
+            StatusError: there is no plan, or it cannot be read.
+        """
+        if self._folder.in_use:
+            return
         try:
-            entry = path.stat()
-            stamp = (entry.st_mtime_ns, entry.st_size, entry.st_ino)
-            if self._seen.get(path) == stamp:
-                return None
-            self._seen[path] = stamp
-            return read_record(path)
-        except FileNotFoundError:
-            return None
-        except RecordError as error:
-            if path.exists():  # a live record vanishes when its trial is sealed, also between two lines of ours
-                _log.warning("MLflow's mirror of study %s leaves out a record: %s", self.study, error)
-            return None
+            view, _ = study_status(self.results)
+        except RecordError:  # said when it was read; what cannot be read is missing
+            self.finish(complete=False)
+            return
+        ended = {line.goal.cell for line in view.cells if line.ended}
+        self.finish(complete=len(ended) == len(view.cells), ended_cells=ended)
 
     def _create_trial(self, runs: MirroredRuns, record: TrialRecord) -> MirroredRun:
         parent = runs.find("cell", record.cell) or runs.find("study", self.study)
@@ -187,11 +197,7 @@ class MlflowMirror:
     def _first_start(self) -> float:
         """When the study began: nothing says it, but it was not after its plan or its first trial."""
         if self._started is None:
-            starts = [self._folder.plan_file.stat().st_mtime]
-            for path in self._folder.records.glob("*.parquet"):
-                with suppress(RecordError):  # said when its turn comes
-                    starts.append(read_record(path).started_at)
-            self._started = min(starts)
+            self._started = min([self._folder.plan_file.stat().st_mtime, *self._changes.starts()])
         return self._started
 
     def _remember(self, record: TrialRecord) -> None:
@@ -199,6 +205,8 @@ class MlflowMirror:
         result = confirm_result(record)
         if result is not None:
             self._confirmed.setdefault(record.cell, {})[record.key] = result
+        elif record.cell in self._confirmed:
+            self._confirmed[record.cell].pop(record.key, None)  # superseded since
 
     def _write_summaries(self) -> None:
         runs = self.connect()
@@ -209,13 +217,14 @@ class MlflowMirror:
             if run is not None and run.tags.get(STATE_TAG) != state[STATE_TAG]:
                 runs.write(run, metrics=rows, tags=state, parameters={})
 
-    def _mark_parents(self, status: str) -> None:
+    def _mark_parents(self, status: str, ended_cells: Collection[str]) -> None:
         runs = self.connect()
         last = max([self._folder.plan_file.stat().st_mtime, *self._ends.values()])
         for cell in self._plan.cells:
             run = runs.find("cell", cell.id)
             if run is not None:
-                runs.set_status(run, status, milliseconds(self._ends.get(cell.id, last)))
+                of_cell = "FINISHED" if cell.id in ended_cells else status
+                runs.set_status(run, of_cell, milliseconds(self._ends.get(cell.id, last)))
         study = runs.find("study", self.study)
         if study is not None:
             runs.set_status(study, status, milliseconds(last))

@@ -81,7 +81,7 @@ def cell_names(cells: Iterable[PlannedCell]) -> dict[str, str]:
     """
     groups: dict[str, list[PlannedCell]] = {}
     for cell in cells:
-        model = _model_title(cell.backbone, cell.placement, cell.gate)
+        model = model_title(cell.backbone, cell.placement, cell.gate)
         groups.setdefault(f"{model} {cell.dataset_title}{_size_title(cell.budget, cell.hidden_dim)}", []).append(cell)
     names: dict[str, str] = {}
     for base, group in groups.items():
@@ -99,7 +99,7 @@ def cell_names(cells: Iterable[PlannedCell]) -> dict[str, str]:
 def trial_name(record: TrialRecord, cell_name: str | None) -> str:
     """``bi-GCN Digits 100k seed 41`` for a confirm trial, ``bi-GCN Digits 100k search 7`` for a search trial."""
     if cell_name is None:
-        model = _model_title(record.backbone, record.placement, record.gate)
+        model = model_title(record.backbone, record.placement, record.gate)
         cell_name = f"{model} {record.dataset_title}{_size_title(record.budget, record.hidden_dim)}"
     fold = "" if record.fold is None else f" fold {record.fold}"
     if record.phase == "search" and record.number is not None:
@@ -107,7 +107,8 @@ def trial_name(record: TrialRecord, cell_name: str | None) -> str:
     return f"{cell_name} seed {record.seed}{fold}"
 
 
-def _model_title(backbone: str | None, placement: object, gate: str | None) -> str:
+def model_title(backbone: str | None, placement: object, gate: str | None) -> str:
+    """The model as the tables call it, e.g. ``GCN``, ``bi-GCN``, ``uniform-GCN``."""
     title = "MP" if backbone is None else BACKBONE_TITLES.get(backbone, backbone.rpartition(":")[2])
     if placement == "none":
         return title

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from study.tracking.address import create_database, set_client_settings
 from study.tracking.content import MetricRow
+from study.tracking.finished_files import FinishedFile
 from study.tracking.state import STATE_TAG
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class MirroredRuns:
         create_database(tracking_uri)
         from mlflow import MlflowClient
 
+        self._tracking_uri = tracking_uri
         self._client: MlflowClient = MlflowClient(tracking_uri=tracking_uri)
         self._experiment_id = self._open_experiment(study, artifacts, description)
         self._runs: dict[tuple[str, str], MirroredRun] = {}
@@ -128,6 +130,32 @@ class MirroredRuns:
     def delete(self, level: str, identity: str) -> None:
         """Delete a run, as MLflow does: it can be restored there until its garbage is collected."""
         self._client.delete_run(self._runs.pop((level, identity)).run_id)
+
+    def put_files(self, run: MirroredRun, files: Sequence[FinishedFile], tops: Sequence[str]) -> None:
+        """Make ``files`` the artifacts of ``run`` at and below ``tops``; others that lie there are removed."""
+        for file in files:
+            self._client.log_artifact(run.run_id, str(file.path), file.folder)
+        names = {file.name for file in files}
+        spare = [name for name in self._artifacts(run, tops) if name not in names]
+        if spare:
+            from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+            uri = self._client.get_run(run.run_id).info.artifact_uri
+            repository = get_artifact_repository(uri, tracking_uri=self._tracking_uri)
+            for name in spare:
+                repository.delete_artifacts(name)  # type: ignore[no-untyped-call]
+
+    def _artifacts(self, run: MirroredRun, tops: Sequence[str]) -> list[str]:
+        """The names of the run's files that are one of ``tops`` or lie below it."""
+        found = []
+        waiting = [entry for entry in self._client.list_artifacts(run.run_id) if entry.path in tops]
+        while waiting:
+            entry = waiting.pop()
+            if entry.is_dir:
+                waiting += self._client.list_artifacts(run.run_id, entry.path)
+            else:
+                found.append(str(entry.path))
+        return sorted(found)
 
     def _open_experiment(self, study: str, artifacts: str | None, description: str) -> str:
         experiment = self._client.get_experiment_by_name(study)

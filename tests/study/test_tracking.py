@@ -17,9 +17,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from study.compaction import compact
 from study.records import EpochRecord, Status, TrialRecord, write_record
 from study.results import ResultsFolder
-from study.tracking import MirrorError, MlflowMirror, default_tracking_uri, masked, masked_text, ui_command, ui_page
+from study.tracking import (
+    MirrorError,
+    MlflowMirror,
+    changes,
+    default_tracking_uri,
+    masked,
+    masked_text,
+    ui_command,
+    ui_page,
+)
 from study.tracking.address import CLIENT_SETTINGS, create_database, require_known_scheme, set_client_settings
 from study.tracking.content import RUN_STATUS, MetricRow, epoch_metrics, final_metrics, trial_parameters
 from study.tracking.loop import MirrorThread
@@ -276,7 +286,8 @@ def test_tags_are_what_a_researcher_filters_by(folder: ResultsFolder) -> None:
     tags = tags_of(folder, TRIAL)
     expected = {
         "level": "trial", "trial_key": "key0", "study": "quickstart", "cell": "gcn_boosting", "phase": "confirm",
-        "status": "finished", "reason": "max_epochs", "chosen_from": "key9", "dataset": "digits", "backbone": "gcn",
+        "model": "bi-GCN", "status": "finished", "reason": "max_epochs", "chosen_from": "key9",
+        "dataset": "digits", "backbone": "gcn",
         "placement": "boosting", "gate": "bilateral", "budget": "100000", "seed": "41", "git_commit": "0123abcd",
         "git_dirty": "False", "data_fingerprint": "f00d", "mlflow.source.name": "run_study.py",
         "mlflow.source.git.commit": "0123abcd",
@@ -361,6 +372,183 @@ def test_a_second_mirror_of_the_same_folder_changes_nothing(folder: ResultsFolde
     for entry in (record(), running("key5", 2)):
         second.sync(entry)
     assert dump(folder) == once
+
+
+def test_compacting_changes_nothing_in_the_mirror(folder: ResultsFolder) -> None:
+    a_busy_folder(folder)
+    write_record(running("key2", 1), folder.live_record("key2"))  # the failed one is tried again
+    watching = mirror_of(folder)
+    watching.sync_folder()
+    once = dump(folder)
+    compact(folder.root)
+    assert watching.sync_folder() == 4, "all but the failed one and the live ones are in another file now"
+    assert mirror_of(folder).sync_folder() == 6
+    assert dump(folder) == once
+    seal(folder, record(status="superseded", reason="the search was extended"))
+    assert watching.sync_folder() == 1
+    statement = "select s.value from tags s join tags k using (run_uuid) where s.key = 'status' and k.value = 'key0'"
+    assert query(folder, statement) == [("superseded",)]
+
+
+def test_records_that_are_compacted_while_the_mirror_reads_are_mirrored(
+    folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seal(folder, record("key0"), record("key1", seed=95))
+    listed = changes.single_files
+
+    def overtaken(place: Path) -> list[Path]:
+        files = listed(place)
+        monkeypatch.setattr(changes, "single_files", listed)
+        compact(folder.root)
+        return files
+
+    mirror = mirror_of(folder)
+    mirror.connect()
+    monkeypatch.setattr(changes, "single_files", overtaken)
+    assert mirror.sync_folder() == 2
+    assert len(live_runs(folder)) == 1 + 2 + 2
+
+
+# ---- how the study stands
+
+GOAL = {"direction": "max", "trials": 1, "confirm_trials": 1, "max_epochs": 3, "rungs": [1, 3]}
+
+
+def marks(folder: ResultsFolder) -> dict[str, str]:
+    mirror = mirror_of(folder)
+    mirror.sync_folder()
+    mirror.mark_as_it_stands()
+    return {run: state_of(folder, run)[0] for run in ("study quickstart", "bi-GCN Digits 100k", "GCN Digits 100k")}
+
+
+def searched(key: str, cell: str, **changes: Any) -> TrialRecord:
+    vanilla = {**VANILLA, "gated_layers": ()} if cell == "gcn_none" else {}
+    searching: dict[str, Any] = {"phase": "search", "number": 0, "chosen_from": None, "test_metric": None}
+    return record(key, cell=cell, **{**vanilla, **searching, **changes})
+
+
+def confirmed(key: str, cell: str) -> TrialRecord:
+    return record(key, cell=cell, **({**VANILLA, "gated_layers": ()} if cell == "gcn_none" else {}))
+
+
+@pytest.fixture
+def planned(folder: ResultsFolder) -> ResultsFolder:
+    write_plan(folder, planned_cell(**GOAL), planned_cell("gcn_none", **GOAL, **VANILLA))
+    return folder
+
+
+def test_a_study_is_finished_in_mlflow_only_once_nothing_is_left(planned: ResultsFolder) -> None:
+    study, gated, vanilla = "study quickstart", "bi-GCN Digits 100k", "GCN Digits 100k"
+    assert set(marks(planned).values()) == {"KILLED"}
+    seal(planned, searched("s0", "gcn_boosting"), confirmed("c0", "gcn_boosting"), searched("s1", "gcn_none"))
+    assert marks(planned) == {study: "KILLED", gated: "FINISHED", vanilla: "KILLED"}
+    seal(planned, confirmed("c1", "gcn_none"))
+    assert set(marks(planned).values()) == {"FINISHED"}
+    write_record(replace(running("c1"), cell="gcn_none", **VANILLA), planned.live_record("c1"))
+    assert marks(planned) == {study: "KILLED", gated: "FINISHED", vanilla: "KILLED"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({"status": "diverged", "epochs": 1}, "FINISHED"),
+        ({"status": "pruned", "epochs": 1}, "FINISHED"),
+        ({"status": "pruned", "epochs": 3}, "KILLED"),
+        ({"status": "finished", "epochs": 2}, "KILLED"),
+    ],
+    ids=["nothing to choose from", "none went all the way", "pruned at the last rung", "to be confirmed"],
+)
+def test_a_cell_whose_search_found_nothing_has_nothing_to_confirm(
+    planned: ResultsFolder, changes: dict[str, Any], shown: str
+) -> None:
+    seal(planned, searched("s0", "gcn_boosting", **changes))
+    assert marks(planned)["bi-GCN Digits 100k"] == shown
+
+
+def test_a_record_that_cannot_be_read_leaves_the_study_unfinished(planned: ResultsFolder) -> None:
+    for cell in ("gcn_boosting", "gcn_none"):
+        seal(planned, searched(f"s{cell}", cell), confirmed(f"c{cell}", cell))
+    planned.record("key0").write_bytes(b"PAR1 cut short")
+    assert set(marks(planned).values()) == {"KILLED"}
+
+
+def test_a_study_that_runs_is_marked_by_its_own_run_alone(planned: ResultsFolder) -> None:
+    mirror_of(planned).begin()
+    with planned.for_one_run():
+        assert set(marks(planned).values()) == {"RUNNING"}
+    assert set(marks(planned).values()) == {"KILLED"}
+
+
+def test_cells_that_ended_are_finished_though_the_study_was_interrupted(folder: ResultsFolder) -> None:
+    with MirrorThread(None, folder.root, done=lambda: False, ended_cells=lambda: ["gcn_none"], interval_s=3600):
+        pass
+    assert state_of(folder, "study quickstart")[0] == "KILLED"
+    assert state_of(folder, "bi-GCN Digits 100k")[0] == "KILLED"
+    assert state_of(folder, "GCN Digits 100k")[0] == "FINISHED"
+
+
+# ---- tables, pictures, the page
+
+
+def artifacts(folder: ResultsFolder) -> dict[str, bytes]:
+    top = folder.root / "mlartifacts" / live_runs(folder)["study quickstart"] / "artifacts"
+    return {path.relative_to(top).as_posix(): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+
+
+def make_files(folder: ResultsFolder) -> dict[str, bytes]:
+    contents = {"tables/results.tex": b"tex", "figures/a/sigma_m.pdf": b"pdf", "page.html": b"<html>"}
+    for name, content in contents.items():
+        path = folder.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (folder.root / "tables" / ".half.tmp").write_bytes(b"half")
+    return contents
+
+
+def test_what_aggregate_made_lies_on_the_run_of_the_study(folder: ResultsFolder) -> None:
+    mirror = mirror_of(folder)
+    assert mirror.sync_files() == 0
+    contents = make_files(folder)
+    assert mirror.sync_files() == 3
+    assert artifacts(folder) == contents
+    once = dump(folder)
+    written = {path: path.stat().st_mtime_ns for path in (folder.root / "mlartifacts").rglob("*")}
+    assert [mirror.sync_files(), mirror_of(folder).sync_files()] == [0, 0]
+    assert dump(folder) == once
+    assert {path: path.stat().st_mtime_ns for path in (folder.root / "mlartifacts").rglob("*")} == written
+
+
+def test_what_changed_or_is_gone_is_changed_or_gone_there_and_the_rest_stays(folder: ResultsFolder) -> None:
+    from mlflow import MlflowClient
+
+    contents = make_files(folder)
+    mirror_of(folder).sync_files()
+    client = MlflowClient(default_tracking_uri(folder.root))
+    client.log_text(live_runs(folder)["study quickstart"], "looks odd", "remarks/mine.txt")
+    (folder.root / "tables" / "results.tex").write_bytes(b"other")
+    shutil.rmtree(folder.root / "figures")
+    assert mirror_of(folder).sync_files() == 2
+    expected = {**contents, "tables/results.tex": b"other", "remarks/mine.txt": b"looks odd"}
+    del expected["figures/a/sigma_m.pdf"]
+    assert artifacts(folder) == expected
+
+
+def test_the_thread_takes_the_files_along_at_its_end(folder: ResultsFolder) -> None:
+    with MirrorThread(None, folder.root, interval_s=3600):
+        contents = make_files(folder)
+    assert artifacts(folder) == contents
+
+
+def test_a_run_from_before_a_tag_existed_gets_it(folder: ResultsFolder) -> None:
+    seal(folder, record())
+    mirror_of(folder).sync_folder()
+    whole = dump(folder)
+    connection = sqlite3.connect(folder.root / "mlflow.db")
+    with connection:
+        connection.execute("delete from tags where key = 'model'")
+    connection.close()
+    mirror_of(folder).sync_folder()
+    assert dump(folder) == whole
 
 
 def test_finishing_twice_changes_nothing(folder: ResultsFolder) -> None:

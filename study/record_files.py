@@ -1,0 +1,177 @@
+"""One record file: written so that a crash leaves the old or the new one, read with whatever is wrong with it named."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from study.trial_record import SCHEMA, SCHEMA_VERSION, EpochRecord, TrialRecord
+
+COMPACTED_FILE = "compacted.parquet"
+"""In a folder of records: the file that holds many of them, ordered by key. Any other ``KEY.parquet`` holds one."""
+
+RECORD_FILE = "record_file"
+"""A column that may be asked for beside those of the schema: the name of the file in which the row lies."""
+
+_VERSION_KEY = b"bimp_record_schema"
+
+
+class RecordError(ValueError):
+    """A record file that cannot be read as one: names the file, what was found and what was expected."""
+
+
+class CutRecordError(RecordError):
+    """A file that is cut short, damaged or no Parquet at all, or the record of another trial than its name says."""
+
+
+def write_record(record: TrialRecord, path: Path) -> None:
+    """Write ``record`` to ``path`` so that a reader sees the old file or the new one, never a part."""
+    table = pa.Table.from_pylist([asdict(record)], schema=SCHEMA)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary, write_page_checksum=True)
+
+
+def read_record(path: Path) -> TrialRecord:
+    """The trial in ``path``.
+
+    Raises:
+        RecordError: as :func:`read_table`.
+    """
+    return record_of(read_table(path).to_pylist()[0])
+
+
+def record_of(row: dict[str, Any]) -> TrialRecord:
+    """The record whose columns are the items of ``row``."""
+    epochs = tuple(EpochRecord(**epoch) for epoch in row["epochs"])
+    return TrialRecord(**{**row, "gated_layers": tuple(row["gated_layers"]), "epochs": epochs})
+
+
+def read_table(path: Path) -> pa.Table:
+    """The rows of a record file as an Arrow table of :data:`SCHEMA`.
+
+    Raises:
+        RecordError: not a Parquet file, cut short, not of this project or of another schema version.
+    """
+    (table,) = row_groups(path, at_once=True)
+    return table
+
+
+def read_single(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """The one row of ``KEY.parquet``: its ``key`` and the given ``columns``, all of them if None.
+
+    Raises:
+        RecordError: as :func:`read_table`, or it is not the record of the trial KEY.
+    """
+    (table,) = row_groups(path, columns, at_once=True)
+    if table.column("key").to_pylist() != [path.stem]:
+        raise CutRecordError(f"{path}: not the record of trial {path.stem}; move foreign files out of the folder")
+    return table
+
+
+def row_groups(path: Path, columns: Sequence[str] | None = None, *, at_once: bool = False) -> Iterator[pa.Table]:
+    """The rows of a record file, a row group at a time or all at once, with checksums verified.
+
+    Args:
+        path: the file. Once the first table was given, it may be replaced or removed: the rest is still that of before.
+        columns: of :data:`SCHEMA` or :data:`RECORD_FILE`; a part of the epochs may be named alone, as
+            ``epochs.list.element.epoch``. ``key`` is always read. None: all columns of the schema.
+        at_once: in one table, also where there is no row.
+
+    Raises:
+        RecordError: as :func:`read_table`.
+    """
+    chosen = None if columns is None else [name for name in dict.fromkeys(("key", *columns)) if name != RECORD_FILE]
+    names_file = columns is not None and RECORD_FILE in columns
+    with _named_errors(path), _opened(path, whole=at_once) as file:
+        _require_schema(path, file.schema_arrow)
+        groups = [None] if at_once or file.num_row_groups == 0 else range(file.num_row_groups)
+        for group in groups:
+            table = (
+                file.read(columns=chosen, use_threads=False)
+                if group is None
+                else file.read_row_group(group, columns=chosen, use_threads=False)
+            )
+            yield table.append_column(RECORD_FILE, pa.array([path.name] * table.num_rows)) if names_file else table
+
+
+def _opened(path: Path, *, whole: bool) -> pq.ParquetFile:
+    # A study may have a hundred thousand small files: each is read with one call.
+    source = pa.BufferReader(path.read_bytes()) if whole else path
+    return pq.ParquetFile(source, page_checksum_verification=True)
+
+
+def _require_schema(path: Path, schema: pa.Schema) -> None:
+    version = (schema.metadata or {}).get(_VERSION_KEY, b"none").decode(errors="replace")
+    if version != str(SCHEMA_VERSION):
+        raise RecordError(f"{path}: found record schema {version}, expected {SCHEMA_VERSION}")
+    if not schema.equals(SCHEMA):
+        raise RecordError(f"{path}: its columns are not those of record schema {SCHEMA_VERSION}")
+
+
+@contextmanager
+def _named_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        mend = (
+            "put a copy of it back, or remove it to train its trials again"
+            if path.name == COMPACTED_FILE
+            else "remove it, and run the study again"
+        )
+        raise CutRecordError(f"{path}: not a readable Parquet file ({error}); {mend}") from error
+
+
+class replacing:  # noqa: N801 - used as a verb: ``with replacing(path) as temporary``
+    """A temporary path beside ``path`` that takes its name when the block ends well, and vanishes when it does not.
+
+    Args:
+        path: the file to write.
+        durable: be certain, when the block has ended, that content and name outlive a loss of power.
+    """
+
+    def __init__(self, path: Path, *, durable: bool = False) -> None:
+        self._path = path
+        self._durable = durable
+
+    def __enter__(self) -> Path:
+        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.", suffix=".tmp")
+        os.close(handle)
+        self._temporary = Path(name)
+        # mkstemp's file is its owner's alone; results are read by colleagues and other nodes.
+        self._temporary.chmod(0o666 & ~_umask())
+        return self._temporary
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        try:
+            if kind is not None:
+                return
+            if self._durable:
+                _sync(self._temporary)
+            self._temporary.replace(self._path)
+            if self._durable:
+                _sync(self._path.parent)
+        finally:
+            self._temporary.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,106 @@
+"""Which records of a results folder are new or have changed since the mirror last looked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from study.record_files import row_groups
+from study.records import COMPACTED_FILE, RecordError, TrialRecord, read_record, records_in, single_files
+from study.results import ResultsFolder
+
+_log = logging.getLogger(__name__)
+_MOST_LOOKS = 3
+
+
+class RecordChanges:
+    """Reads ``records/`` and ``live/`` and remembers what it has read.
+
+    Args:
+        folder: the results folder.
+        study: its study's name, for warnings.
+    """
+
+    def __init__(self, folder: ResultsFolder, study: str) -> None:
+        self._folder = folder
+        self._compacted = folder.records / COMPACTED_FILE
+        self._study = study
+        self._seen: dict[Path, tuple[int, int, int]] = {}
+
+    def forget(self) -> None:
+        """Give everything again at the next look."""
+        self._seen.clear()
+
+    def look(self) -> Iterator[TrialRecord]:
+        """The records that are new or have changed, sealed or live; what is no record is passed over and said once."""
+        for _ in range(_MOST_LOOKS):
+            # Listed before the compacted file is opened: what is gone when its turn comes has its row there then.
+            files = self._current_files()
+            yield from self._read_compacted(but=files)
+            vanished = False
+            for path in files.values():
+                try:
+                    record = self._read(path)
+                except FileNotFoundError:
+                    vanished |= path.parent == self._folder.records
+                else:
+                    if record is not None:
+                        yield record
+            if not vanished:
+                return
+            self._seen.pop(self._compacted, None)
+
+    def starts(self) -> Iterator[float]:
+        """When each sealed trial began, in Unix seconds."""
+        compacted = [self._compacted] if self._compacted.exists() else []
+        for path in [*single_files(self._folder.records), *compacted]:
+            with suppress(RecordError):  # said when its turn comes
+                for table in row_groups(path, ["started_at"]):
+                    yield from table.column("started_at").to_pylist()
+
+    def _current_files(self) -> dict[str, Path]:
+        """Of every trial that has a file of its own the one that speaks last: a failed one that is tried again has two.
+
+        A live record speaks last beside one in the compacted file, which takes in no trial that has a live record.
+        """
+        files = {path.stem: path for path in single_files(self._folder.records)}
+        for path in sorted(self._folder.live.glob("*/record.parquet")):
+            with suppress(FileNotFoundError):  # sealed since it was listed
+                sealed = files.get(path.parent.name)
+                if sealed is None or path.stat().st_mtime_ns > sealed.stat().st_mtime_ns:
+                    files[path.parent.name] = path
+        return files
+
+    def _read_compacted(self, but: Collection[str]) -> Iterator[TrialRecord]:
+        if not self._compacted.exists() or not self._is_new(self._compacted):
+            return
+        try:
+            for table in row_groups(self._compacted):
+                yield from (record for record in records_in(table) if record.key not in but)
+        except RecordError as error:
+            self._warn(error)
+
+    def _read(self, path: Path) -> TrialRecord | None:
+        """The record in ``path``; None where it is known already or no record; FileNotFoundError where it is gone."""
+        if not self._is_new(path):
+            return None
+        try:
+            return read_record(path)
+        except RecordError as error:
+            path.stat()  # a live record vanishes when its trial is sealed, also between two lines of ours
+            self._warn(error)
+            return None
+
+    def _is_new(self, path: Path) -> bool:
+        """Whether the file has changed since this was last asked of it."""
+        entry = path.stat()
+        stamp = (entry.st_mtime_ns, entry.st_size, entry.st_ino)
+        if self._seen.get(path) == stamp:
+            return False
+        self._seen[path] = stamp
+        return True
+
+    def _warn(self, error: RecordError) -> None:
+        _log.warning("MLflow's mirror of study %s leaves out a record: %s", self._study, error)
