@@ -40,9 +40,10 @@ format: $(READY) ## put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## what a step costs, as ratios measured in one run, and what a large study takes to read
+bench: $(READY) ## what a step costs, as ratios measured in one run, and what a large study takes to run and to read
 	$(BIN)/python -m benchmarks.step
 	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.pool
 
 reproduction: $(READY) ## tables and docs/fidelity.md from the kept records
 	for study in reports/reproduction/*/; do $(BIN)/python aggregate.py tables $$study || exit 1; done

@@ -48,6 +48,10 @@ def run(
     data: DataFolder = Path("data"),
     address: Annotated[str | None, typer.Option(help="Address of a running Ray cluster; else a local one.")] = None,
     mlflow: Annotated[str | None, typer.Option(help="MLflow tracking URI; else RESULTS/mlflow.db.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="Run FILE under another name, in a folder NAME beside the results."),
+    ] = None,
 ) -> None:
     """Run the study in FILE, or go on with it: the same command resumes, and finished trials are not run twice.
 
@@ -61,8 +65,10 @@ def run(
     from study.spec import load_study
 
     folder = results or Path("results") / load_study(file).name
+    if name is not None:
+        folder = folder.parent / name if folder.name else folder.resolve().parent / name
     console = _console()
-    options = RunOptions(results=folder, data=data, address=address, mlflow=mlflow)
+    options = RunOptions(results=folder, data=data, address=address, mlflow=mlflow, name=name)
     end = run_study(file, options, console)
     print_outcome(end.tables, folder, mlflow, console)
     if end.failed:
@@ -89,17 +95,30 @@ def rebuild_mlflow(
     results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")],
     mlflow: Annotated[str | None, typer.Option(help="MLflow tracking URI; else DIR/mlflow.db.")] = None,
 ) -> None:
-    """Bring MLflow up to the records in DIR: what it holds already stays, and a second time changes nothing."""
+    """Bring MLflow up to DIR: its records, and the tables, figures and page.html that `aggregate.py` wrote there.
+
+    What MLflow holds already stays, and a second time changes nothing.
+    """
     from study.tracking import MirrorError, MlflowMirror, default_tracking_uri, masked, mirror_errors
 
     mirror = MlflowMirror(mlflow or default_tracking_uri(results), results)
     try:
         read = mirror.sync_folder()
-        mirror.finish()
+        sent = mirror.sync_files()
+        mirror.mark_as_it_stands()
     except mirror_errors() as error:
         uri = masked(mirror.tracking_uri)
         raise MirrorError(f"{uri}: MLflow cannot be written ({type(error).__name__}); is it running?") from error
-    _console().print(f"{read} records mirrored to {masked(mirror.tracking_uri)}", markup=False, soft_wrap=True)
+    files = f", and {sent} files with them" if sent else ""
+    _console().print(f"{read} records mirrored to {masked(mirror.tracking_uri)}{files}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def compact(results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")]) -> None:
+    """Move the records in DIR into one file, as large studies want it: nothing is lost, and no run may work there."""
+    from study.compaction import compact as compact_records
+
+    _console().print(compact_records(results).describe(), markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -235,11 +235,11 @@ class CellRun:
 
 
 def _judged_epochs(sealed: TrialRecord | None, live: TrialRecord | None) -> tuple[EpochRecord, ...]:
-    """The epochs after which the rungs were asked about a trial, as far as is known.
+    """The epochs after which the rungs heard of a trial, as far as is known.
 
-    They are not asked after an epoch at which a trial ends by itself. Of an unfinished trial nobody knows whether
-    they were asked after its last one: its worker reports that epoch again, and is judged then.
+    Of an unfinished trial nobody knows whether they heard of its last one: its worker reports that epoch again, and
+    is judged then.
     """
     if sealed is not None:
-        return sealed.epochs[:-1] if sealed.status == "finished" else sealed.epochs
+        return sealed.epochs
     return live.epochs[:-1] if live is not None else ()

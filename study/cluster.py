@@ -10,10 +10,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 from study.spec import ResourcesSpec
+from study.tracking.address import masked_addresses
 
 ANSWER_WITHIN_S = 10.0
 """How long an address that a user gave may take to answer; Ray itself asks for a quarter of an hour."""
@@ -24,6 +26,49 @@ _HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 
 class ClusterError(RuntimeError):
     """A cluster that cannot be joined or on which no trial fits; says what was asked and what is there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slots:
+    """How many trials fit, and how many of them one takes that is to be alone.
+
+    Attributes:
+        total: side by side on the cluster.
+        on_a_node: on the largest node. on_a_gpu: on one GPU.
+        trial, gpu, node: what Ray is asked for: an ordinary trial, one with a GPU to itself, one with the largest node.
+    """
+
+    total: int
+    on_a_node: int = 1
+    on_a_gpu: int = 1
+    trial: dict[str, float] = field(default_factory=dict)
+    gpu: dict[str, float] = field(default_factory=dict)
+    node: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, nodes: list[dict[str, Any]], resources: ResourcesSpec) -> Slots:
+        """The slots of ``nodes``, as ``ray.nodes()`` lists them; none where no trial fits on any."""
+        there = [node["Resources"] for node in nodes if node["Alive"]]
+        total = sum(_slots_of(node, resources) for node in there)
+        largest: dict[str, float] = max(there, key=lambda node: _slots_of(node, resources), default={})
+        gpus = resources.gpus_per_trial
+        return cls(
+            total=min(total, resources.max_concurrent) if resources.max_concurrent else total,
+            on_a_node=_slots_of(largest, resources),
+            on_a_gpu=int(1 / gpus) if 0 < gpus < 1 else 1,
+            trial={"CPU": resources.cpus_per_trial, "GPU": gpus},
+            gpu={"CPU": resources.cpus_per_trial, "GPU": max(1.0, gpus)},
+            node={name: largest.get(name, 0.0) for name in ("CPU", "GPU")},
+        )
+
+    def taken_by(self, alone: Literal["gpu", "host"] | None) -> int:
+        """The slots that a trial takes."""
+        return {None: 1, "gpu": self.on_a_gpu, "host": self.on_a_node}[alone]
+
+    def asked_by(self, alone: Literal["gpu", "host"] | None) -> dict[str, float]:
+        """The resources that a trial asks Ray for."""
+        asked = {None: self.trial, "gpu": self.gpu, "host": self.node}[alone]
+        return {name: amount for name, amount in asked.items() if amount > 0}
 
 
 def prepare_environment(*, joins: bool = False) -> None:
@@ -54,8 +99,8 @@ def prepare_environment(*, joins: bool = False) -> None:
         os.environ.setdefault(name, value)
 
 
-def start_ray(address: str | None, resources: ResourcesSpec) -> int:
-    """Start a local Ray, or join the one at ``address``; gives the number of trials that fit side by side.
+def start_ray(address: str | None, resources: ResourcesSpec) -> Slots:
+    """Start a local Ray, or join the one at ``address``; gives how many trials fit side by side.
 
     Raises:
         ClusterError: there is no cluster at ``address``, or no node of it holds a trial.
@@ -69,15 +114,14 @@ def start_ray(address: str | None, resources: ResourcesSpec) -> int:
         _connect("local")
     else:
         _join(address)
-    nodes: list[dict[str, Any]] = ray.nodes()
-    slots = sum(_slots_of(node["Resources"], resources) for node in nodes if node["Alive"])
-    if slots < 1:
+    slots = Slots.of(ray.nodes(), resources)
+    if slots.total < 1:
         raise ClusterError(
             f"resources: a trial asks for {resources.cpus_per_trial} CPUs and {resources.gpus_per_trial:g} GPUs, and "
             f"no node has them; the cluster has {ray.cluster_resources().get('CPU', 0):g} CPUs and "
             f"{ray.cluster_resources().get('GPU', 0):g} GPUs; lower resources.cpus_per_trial or gpus_per_trial"
         )
-    return min(slots, resources.max_concurrent) if resources.max_concurrent else slots
+    return slots
 
 
 def stop_ray() -> None:
@@ -106,7 +150,25 @@ def stop_on_sigterm() -> None:
 def _connect(address: str) -> None:
     import ray  # after prepare_environment
 
-    ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    with masked_command():
+        ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+
+
+@contextmanager
+def masked_command() -> Iterator[None]:
+    """Mask what addresses in this program's command line give away, where Ray keeps it.
+
+    The command of every job is shown to all who see the cluster, and a tracking server's password may be in it.
+    """
+    from ray._private import utils as rays_own
+
+    utils: Any = rays_own
+    own = utils.get_entrypoint_name
+    utils.get_entrypoint_name = lambda: masked_addresses(own())
+    try:
+        yield
+    finally:
+        utils.get_entrypoint_name = own
 
 
 def _join(address: str) -> None:

@@ -7,12 +7,15 @@ whoever has work gets the next free one. State is rebuilt from records and journ
 from __future__ import annotations
 
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from study.cell_run import CellRun, PlannedTrial
-from study.journal import Journal, JournalEntry, JournalError
+from study.journal import Journal, JournalEntry
+from study.out_of_memory import MemoryPlace
 from study.plan import StudyPlan
 from study.progress import StudyView, study_view
 from study.records import RecordError, TrialRecord, read_record, read_records, write_record
@@ -23,6 +26,14 @@ from study.trial import TrialAssignment
 
 MakeAssignment = Callable[[PlannedTrial], TrialAssignment]
 """Completes a trial with what only the driver knows: folders, threads, the state of the code."""
+
+Write = Callable[[Callable[[], Any]], Any]
+"""Does what writes to the results folder, and gives what it gave; may wait for a folder that refuses."""
+
+
+def at_once(act: Callable[[], Any]) -> Any:
+    """Write without waiting: a refusal is raised."""
+    return act()
 
 
 class StudyCoordinator:
@@ -53,19 +64,36 @@ class StudyCoordinator:
         self._journal = Journal(folder.journal_file)
         self._make_assignment = make_assignment
         self._pruned_at: dict[str, int] = {}
+        self._again: deque[TrialAssignment] = deque()
+        self._write: Write = at_once
         self._take_up()
+
+    def write_through(self, write: Write) -> None:
+        """Write journal and records by way of ``write`` from now on."""
+        self._write = write
 
     @property
     def done(self) -> bool:
         """Whether no trial is live and none is left to start."""
-        return not self.live and all(run.ended for run in self.cells.values())
+        return not self.live and not self._again and all(run.ended for run in self.cells.values())
+
+    @property
+    def ended_cells(self) -> tuple[str, ...]:
+        """The cells of which no trial is live and none is left to start."""
+        live = {assignment.cell for assignment in (*self.live.values(), *self._again)}
+        return tuple(name for name, run in self.cells.items() if run.ended and name not in live)
 
     def next_trial(self) -> TrialAssignment | None:
         """The next trial to start; None if whatever is left waits for live ones.
 
         Trials that an earlier start had begun come first, then confirm trials, then a trial of the cell that has
-        asked for the fewest: cells of one study move along together, and each sampler hears much before it asks again.
+        asked for the least part of its search. So cells of one study move along together, each sampler hears much
+        before it asks again, and the last cell to end is not left alone with slots that wait for its last trials.
         """
+        if self._again:
+            assignment = self._again.popleft()
+            self.live[assignment.key] = assignment
+            return assignment
         trial = self._first(CellRun.next_begun) or self._first(CellRun.next_confirm) or self._next_search()
         if trial is None:
             return None
@@ -76,35 +104,47 @@ class StudyCoordinator:
     def report(self, key: str, epoch: int, val_metric: float, *, ended: bool) -> bool:
         """Hear of an epoch of a live trial; False if the trial is to be pruned here.
 
-        ``ended``: the trial stops by itself after this epoch; pruning it would only hide why.
+        ``ended``: the trial stops by itself after this epoch. Its value enters the rungs as any other, but pruning it
+        would only hide why it ended.
         """
         assignment = self.live[key]
-        if assignment.phase == "confirm" or ended:
+        if assignment.phase == "confirm":
             return True
-        if self.cells[assignment.cell].keeps(key, epoch, val_metric):
+        if self.cells[assignment.cell].keeps(key, epoch, val_metric) or ended:
             return True
         self._pruned_at[key] = epoch
         return False
 
     def end(self, key: str, error: str | None = None) -> TrialRecord:
         """Seal a trial that no worker runs any more; ``error`` says why its worker was lost, if it was."""
-        assignment = self.live.pop(key)
-        record = seal(assignment, self._folder, pruned_at=self._pruned_at.pop(key, None), error=error)
+        assignment, pruned_at = self.live[key], self._pruned_at.get(key)
+        record: TrialRecord = self._write(partial(seal, assignment, self._folder, pruned_at=pruned_at, error=error))
+        del self.live[key]
+        self._pruned_at.pop(key, None)
         self.cells[assignment.cell].take(record)
         self._retire(self.cells[assignment.cell])
         return record
+
+    def again(self, key: str, *, alone: MemoryPlace | None = None) -> None:
+        """Hand a live trial out once more, before all others; ``alone``: what it is to have to itself."""
+        self._pruned_at.pop(key, None)
+        self._again.append(replace(self.live.pop(key), alone=alone))
 
     def _first(self, wanted: Callable[[CellRun], PlannedTrial | None]) -> PlannedTrial | None:
         return next((trial for run in self.cells.values() if (trial := wanted(run)) is not None), None)
 
     def _next_search(self) -> PlannedTrial | None:
-        """Ask the samplers until one gives a configuration that is not known yet."""
+        """Ask the samplers until one gives a configuration that is not known yet.
+
+        One that is known may have been the last that its cell waited for: then its confirm trials come next.
+        """
         while waiting := [run for run in self.cells.values() if run.has_search_left]:
-            entry, trial = min(waiting, key=lambda run: run.asked).next_search()
-            self._journal.append(entry)
+            entry, trial = min(waiting, key=lambda run: run.asked / run.cell.trials).next_search()
+            self._write(partial(self._journal.append, entry))
+            trial = trial or self._first(CellRun.next_confirm)
             if trial is not None:
                 return trial
-        return self._first(CellRun.next_confirm)
+        return None
 
     def view(self, slots: int) -> StudyView:
         """How far the study is; safe to call from another thread."""
@@ -127,10 +167,6 @@ class StudyCoordinator:
         live = self._unfinished(sealed)
         entries: dict[str, list[JournalEntry]] = defaultdict(list)
         for entry in self._journal.entries():
-            if entry.cell not in self.cells:
-                raise JournalError(
-                    f"{self._folder.journal_file}: found trials of cell {entry.cell}, which this study does not have"
-                )
             entries[entry.cell].append(entry)
         for cell_id, run in self.cells.items():
             run.begin(entries[cell_id], sealed, live)
@@ -158,4 +194,5 @@ class StudyCoordinator:
         """Take confirm records of a configuration that lost its place out of the tables; they stay on record."""
         for record in run.take_superseded():
             reason = "the search was extended and chose another configuration"
-            write_record(replace(record, status="superseded", reason=reason), self._folder.record(record.key))
+            superseded = replace(record, status="superseded", reason=reason)
+            self._write(partial(write_record, superseded, self._folder.record(record.key)))

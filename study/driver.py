@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,16 +10,16 @@ from rich.console import Console
 from bimp.data import load_or_prepare, open_prepared
 from reports import TableFiles, write_tables
 from study.cell_run import PlannedTrial
+from study.claim import claim
 from study.cluster import start_ray, stop_on_sigterm, stop_ray
 from study.coordinator import MakeAssignment, StudyCoordinator
 from study.faults import StudyInterruptedError, require_folder
 from study.live_view import LiveView
-from study.plan import StudyPlan, identity_differences, plan_document
+from study.plan import StudyPlan
 from study.plan import plan as plan_study
 from study.provenance import git_state
-from study.records import replacing
-from study.results import ResultsFolder, ResultsFolderError
-from study.spec import StudySpec, load_study
+from study.results import ResultsFolder
+from study.spec import StudySpec, read_study, study_text
 from study.tracking import MirrorThread, require_known_scheme
 from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
@@ -35,12 +33,14 @@ class RunOptions:
         results: the results folder. data: folder of the prepared datasets.
         address: of a running Ray cluster; None starts a local one.
         mlflow: tracking URI; None for a database in the results folder.
+        name: of the study in the place of the file's own; None keeps that.
     """
 
     results: Path
     data: Path
     address: str | None
     mlflow: str | None
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,32 +63,36 @@ def run_study(study_file: Path, options: RunOptions, console: Console) -> StudyE
     """
     folder = ResultsFolder(options.results.resolve())
     try:
-        failed = _run_to_its_end(study_file, folder, options, console)
-        if failed is not None:
-            return StudyEnd(write_tables(folder.root, folder.tables), failed)
+        end = _run_to_its_end(study_file, folder, options, console)
+        if end is not None:
+            return end
     except KeyboardInterrupt:
         pass  # before training, or a second time while the first was being heeded
     raise StudyInterruptedError(f"stopped; nothing that ended is lost; the same command goes on in {folder.root}")
 
 
-def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions, console: Console) -> int | None:
-    """Run what is left of the study; the number of failed trials, or None if it was interrupted."""
+def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions, console: Console) -> StudyEnd | None:
+    """Run what is left of the study and write its tables; None if it was interrupted."""
     if options.mlflow is not None:
         require_known_scheme(options.mlflow)
-    spec = load_study(study_file)
+    text = study_text(study_file, options.name)
+    spec = read_study(text, str(study_file))
     plan = plan_study(spec)
     require_folder(folder.root, "--results")
     with folder.for_one_run():
-        claim(folder, study_file, spec, plan)
+        for note in claim(folder, study_file, text, spec, plan):
+            console.print(note, markup=False, highlight=False, soft_wrap=True)
         fingerprints = _checked_data(plan, options.data, console)
         assign = _assignments(spec, folder, options, fingerprints)
         coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign)
         if not coordinator.done:
-            _train(coordinator, spec, folder, options, console)
-        elif options.mlflow is not None:
-            with MirrorThread(options.mlflow, folder.root):
-                pass  # nothing to train, but this server may not have it yet
-    return _tell_of_failures(coordinator, folder, console) if coordinator.done else None
+            tables = _train(coordinator, spec, folder, options, console)
+        else:
+            tables = write_tables(folder.root, folder.tables)
+            if options.mlflow is not None:
+                with MirrorThread(options.mlflow, folder.root):
+                    pass  # nothing to train, but this server may not have it yet
+    return StudyEnd(tables, _tell_of_failures(coordinator, folder, console)) if tables is not None else None
 
 
 def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, console: Console) -> int:
@@ -107,44 +111,24 @@ def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, cons
 
 def _train(
     coordinator: StudyCoordinator, spec: StudySpec, folder: ResultsFolder, options: RunOptions, console: Console
-) -> None:
+) -> TableFiles | None:
+    """Train what is left; the tables, or None if it was interrupted."""
     slots = start_ray(options.address, spec.resources)
     stop_on_sigterm()
-    beside = "one at a time" if slots == 1 else f"{slots} side by side"
+    beside = "one at a time" if slots.total == 1 else f"{slots.total} side by side"
     console.print(
         f"{spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}", markup=False, soft_wrap=True
     )
     try:
-        with (
-            MirrorThread(options.mlflow, folder.root, done=lambda: coordinator.done),
-            LiveView(lambda: coordinator.view(slots), console),
+        with MirrorThread(
+            options.mlflow, folder.root, done=lambda: coordinator.done, ended_cells=lambda: coordinator.ended_cells
         ):
-            tune_study(coordinator, folder, spec.resources, slots)
+            with LiveView(lambda: coordinator.view(slots.total), console):
+                tune_study(coordinator, folder, slots)
+            # Within the mirror's block, whose end takes the tables to MLflow.
+            return write_tables(folder.root, folder.tables) if coordinator.done else None
     finally:
         stop_ray()
-        shutil.rmtree(folder.tune, ignore_errors=True)
-
-
-def claim(folder: ResultsFolder, study_file: Path, spec: StudySpec, plan: StudyPlan) -> None:
-    """Make ``folder`` this study's, or check that it is.
-
-    Raises:
-        ResultsFolderError: it holds a study with other cells, spaces, seeds or training.
-        FolderError: it is no folder, and cannot be made one.
-    """
-    require_folder(folder.root, "--results")
-    folder.create()
-    if folder.study_file.exists():
-        differences = identity_differences(load_study(folder.study_file), spec)
-        if differences:
-            raise ResultsFolderError(
-                f"{folder.root}: holds another study than {study_file} ({'; '.join(differences)}); "
-                "name another folder with --results"
-            )
-    with replacing(folder.study_file) as temporary:
-        temporary.write_bytes(study_file.read_bytes())
-    with replacing(folder.plan_file) as temporary:
-        temporary.write_text(json.dumps(plan_document(plan), indent=2) + "\n")
 
 
 def _amount(coordinator: StudyCoordinator) -> str:

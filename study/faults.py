@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
+
+from study.store import store_trouble
 
 
 class StudyInterruptedError(RuntimeError):
@@ -28,9 +29,6 @@ def require_folder(path: Path, option: str) -> None:
         ) from error
 
 
-DISK_TROUBLES = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
-"""What a disk says that is full, or that may not be written: no fault of the code, wherever it comes up."""
-
 INTERRUPTIONS = (StudyInterruptedError,)
 
 
@@ -38,8 +36,9 @@ def in_one_line(error: Exception) -> str | None:
     """What a user is told of ``error``; None for a fault of the code, which needs its traceback."""
     if isinstance(error, user_errors()):
         return str(error)
-    if isinstance(error, OSError) and error.errno in DISK_TROUBLES:
-        return f"{error}; once this is mended the same command goes on"
+    refusal = store_trouble(error)
+    if refusal is not None:
+        return f"{refusal}; once this is mended the same command goes on"
     return None
 
 

@@ -42,12 +42,21 @@ class Journal:
         self._path = path
 
     def append(self, entry: JournalEntry) -> None:
-        """Add ``entry`` at the end."""
+        """Add ``entry`` at the end.
+
+        Raises:
+            OSError: the disk does not take it; the file is as it was, so that it may be tried again.
+        """
         line = json.dumps(asdict(entry), separators=(",", ":")) + "\n"
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(descriptor, line.encode())
-            os.fsync(descriptor)
+            before = os.fstat(descriptor).st_size
+            try:
+                _write_whole(descriptor, line.encode())
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, before)
+                raise
         finally:
             os.close(descriptor)
 
@@ -73,3 +82,9 @@ class Journal:
                 raise JournalError(
                     f"{self._path}:{number}: not a journal entry ({error}); mend it, or start in another folder"
                 ) from error
+
+
+def _write_whole(descriptor: int, content: bytes) -> None:
+    """Write all of ``content``; a disk that gets full takes a part first, and refuses only the next."""
+    while content:
+        content = content[os.write(descriptor, content) :]

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from bimp.tasks import Direction
-from study.records import TrialRecord
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellGoal:
-    """What a cell is to do: search trials, confirm trials, epochs of a whole trial."""
+    """What a cell is to do: search trials, confirm trials, epochs of a whole trial.
+
+    ``last_rung``: epochs after which a pruned trial may be chosen all the same; None without rungs.
+    """
 
     cell: str
     metric: str
@@ -20,6 +23,22 @@ class CellGoal:
     trials: int
     confirm_trials: int
     max_epochs: int
+    last_rung: int | None = None
+
+
+class EndedTrial(Protocol):
+    """What a tally needs of a sealed record; as in :class:`study.records.TrialRecord`."""
+
+    @property
+    def phase(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def val_metric(self) -> float | None: ...
+    @property
+    def num_epochs(self) -> int: ...
 
 
 @dataclass
@@ -32,8 +51,9 @@ class CellTally:
     confirm_epochs: int = 0
     seconds: float = 0.0
     best: float | None = None
+    furthest_pruned: int = 0
 
-    def add(self, record: TrialRecord, direction: Direction) -> None:
+    def add(self, record: EndedTrial, direction: Direction) -> None:
         """Count one sealed record."""
         self.seconds += record.seconds
         if record.phase == "confirm":
@@ -42,9 +62,16 @@ class CellTally:
             return
         self.search[record.status] += 1
         self.search_epochs += record.num_epochs
+        if record.status == "pruned":
+            self.furthest_pruned = max(self.furthest_pruned, record.num_epochs)
         if record.status in ("finished", "pruned") and record.val_metric is not None:
             better = min if direction == "min" else max
             self.best = record.val_metric if self.best is None else better(self.best, record.val_metric)
+
+    def has_choice(self, goal: CellGoal) -> bool:
+        """Whether a search trial went all the way, so that there is a configuration to confirm."""
+        reached = goal.last_rung is not None and self.furthest_pruned >= goal.last_rung
+        return reached or self.search["finished"] > 0
 
     @property
     def epochs(self) -> int:
@@ -61,7 +88,10 @@ class CellTally:
 
 @dataclass(frozen=True, kw_only=True)
 class CellLine:
-    """One cell as the view shows it; ``repeated`` search trials had a configuration that was known already."""
+    """One cell as the view shows it; ``repeated`` search trials had a configuration that was known already.
+
+    ``ended``: nothing is left of it; trials that failed may be tried again all the same.
+    """
 
     goal: CellGoal
     searched: int
@@ -72,6 +102,7 @@ class CellLine:
     failed: int
     confirmed: int
     best: float | None
+    ended: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +144,11 @@ def study_view(
 
 def _line(goal: CellGoal, tally: CellTally, running: int, repeated: int) -> CellLine:
     both = tally.search + tally.confirm
+    searched = tally.search.total() + repeated
+    has_nothing_to_confirm = goal.trials > 0 and not tally.has_choice(goal)
     return CellLine(
         goal=goal,
-        searched=tally.search.total() + repeated,
+        searched=searched,
         repeated=repeated,
         running=running,
         pruned=both["pruned"],
@@ -123,6 +156,9 @@ def _line(goal: CellGoal, tally: CellTally, running: int, repeated: int) -> Cell
         failed=both["failed"],
         confirmed=tally.confirm.total(),
         best=tally.best,
+        ended=running == 0
+        and searched >= goal.trials
+        and (tally.confirm.total() >= goal.confirm_trials or has_nothing_to_confirm),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -46,13 +47,17 @@ def git_state(folder: Path = CODE_FOLDER, timeout_s: float = GIT_TIMEOUT_S) -> G
 
 def library_versions() -> dict[str, str]:
     """Version by name: of ``python`` and of every installed one of :data:`LIBRARIES`; imports none of them."""
-    versions = {"python": platform.python_version()}
-    for name in LIBRARIES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
+    installed = {name: version for name in LIBRARIES if (version := _version(name)) is not None}
+    return {"python": platform.python_version(), **installed}
+
+
+# Every trial's record holds them, and each is looked up in a file of many lines.
+@cache
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def device_name(device: torch.device, cpu_information: Path = Path("/proc/cpuinfo")) -> str:

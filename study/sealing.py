@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from study.records import RecordError, TrialRecord, read_record, write_record
 from study.results import ResultsFolder
+from study.store import store_trouble
 from study.trial import TrialAssignment, initial_record
 
 
@@ -31,7 +32,10 @@ def seal(
 def _live_record(assignment: TrialAssignment, folder: ResultsFolder) -> TrialRecord:
     try:
         return read_record(folder.live_record(assignment.key))
-    except RecordError:  # the worker died before its first one, or the disk lost it: no reason to end the study
+    except RecordError as error:
+        if store_trouble(error) is not None:
+            raise  # nobody knows yet what the worker wrote
+        # The worker died before its first one, or the disk lost it: no reason to end the study.
         return initial_record(assignment, "unknown")
 
 

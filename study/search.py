@@ -12,6 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import optuna
+from optuna.distributions import BaseDistribution
+from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import TrialState
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
@@ -71,6 +73,7 @@ class CellSampler:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._study = optuna.create_study(direction="minimize" if direction == "min" else "maximize")
         self._trials: list[optuna.Trial] = []
+        self._common_space = IntersectionSearchSpace(include_pruned=True)
 
     def ask(self) -> Proposal:
         """The next configuration."""
@@ -105,8 +108,29 @@ class CellSampler:
         seed = int.from_bytes(digest[:4], "big")
         if self._search.sampler == "tpe":
             startup = max(4, min(10, self._search.trials // 3)) if self._search.trials else 10
-            return optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup)
+            return _TPESampler(seed, startup, self._common_space)
         return optuna.samplers.RandomSampler(seed=seed)
+
+
+class _TPESampler(optuna.samplers.TPESampler):
+    """Optuna's own for one trial; what it learns of the space by going through all trials is kept for the next one.
+
+    Args:
+        seed: of its choices.
+        startup: trials that are sampled at random before.
+        common_space: finds the parameters that all trials of the cell have.
+    """
+
+    def __init__(self, seed: int, startup: int, common_space: IntersectionSearchSpace) -> None:
+        super().__init__(seed=seed, n_startup_trials=startup, multivariate=True)
+        self._common_space = common_space
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: optuna.trial.FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """The parameters that all trials so far have; they are sampled together."""
+        found = self._common_space.calculate(study)
+        return {name: distribution for name, distribution in found.items() if not distribution.single()}
 
 
 class CellRungs:

@@ -6,11 +6,13 @@ driver seals the record. Everything here works without Ray: :func:`train_trial` 
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +25,14 @@ from bimp.engine import DivergedError, EpochResult, evaluate, fit, load_network
 from bimp.layers.own import import_layer
 from bimp.semantics import TRAIN_SETTINGS
 from bimp.tasks import task_of
+from study.out_of_memory import MemoryPlace
 from study.provenance import device_name, library_versions
 from study.records import EpochRecord, RecordError, TrialRecord, read_record, replacing, write_record
 from study.results import ResultsFolder
+from study.store import StoreTrouble, store_trouble, trying
+
+STORE_PATIENCE_S = 3600.0
+"""How long a worker waits for a results folder that refuses, before its trial fails and another gets its place."""
 
 UNREADABLE = (OSError, EOFError, RuntimeError, ValueError, TypeError, LookupError, pickle.UnpicklingError, RecordError)
 """What reading a checkpoint or a record raises where there is none, and where it was cut or has a wrong byte."""
@@ -44,6 +51,7 @@ class TrialAssignment:
         threads: cores that the trial was given; torch uses exactly as many.
         use_gpu: whether it was given a GPU.
         git_commit, git_dirty: state of the code that drives the study.
+        alone: what it has to itself, since memory ran out when it was tried beside others; None: nothing.
     """
 
     key: str
@@ -61,6 +69,7 @@ class TrialAssignment:
     use_gpu: bool
     git_commit: str | None
     git_dirty: bool | None
+    alone: MemoryPlace | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dict that JSON can hold."""
@@ -86,7 +95,9 @@ class TrialProgress:
     ended: bool
 
 
-def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
+def train_trial(
+    assignment: TrialAssignment, pause: Callable[[float], object] = time.sleep
+) -> Iterator[TrialProgress | StoreTrouble]:
     """Train the trial from its last checkpoint, or from the start, and yield after every epoch.
 
     By then the live record and the checkpoint that belongs to it are on disk. The last live record says how training
@@ -95,9 +106,12 @@ def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
     A trial that goes on yields the epoch of its checkpoint first, without training it: whoever listened before may
     have died before it heard of it.
 
+    Where the results folder refuses, it yields that and tries again after a ``pause`` of so many seconds.
+
     Raises:
         ConfigError: the study's backbone is a layer of the user's own that cannot be imported on this node.
         DataError: the prepared data is missing or not the data that the driver checked.
+        OSError: the results folder refused for :data:`STORE_PATIENCE_S`.
     """
     import_layer(assignment.config.model.backbone)  # the study file names it
     torch.set_num_threads(assignment.threads)
@@ -106,9 +120,11 @@ def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
     dataset = _open_data(assignment)
     train = dataset.split("train", assignment.config.fold)
     validation = dataset.split("val", assignment.config.fold)
-    record, checkpoint = _begin(assignment, folder, device)
+    keep = partial(trying, folder, pause=pause, patience_s=STORE_PATIENCE_S)
+    live = folder.live_record(assignment.key)
+    record, checkpoint = yield from keep(partial(_begin, assignment, folder, device))
     if checkpoint is not None:
-        write_record(record, folder.live_record(record.key))
+        yield from keep(partial(write_record, record, live))
         yield TrialProgress(
             epoch=record.num_epochs,
             val_metric=record.epochs[-1].val_metric,
@@ -116,19 +132,19 @@ def train_trial(assignment: TrialAssignment) -> Iterator[TrialProgress]:
         )
     for result in fit(assignment.config, train, validation, device=device, checkpoint=checkpoint):
         if result.status == "diverged":
-            write_record(record.sealed("diverged", result.reason, time.time()), folder.live_record(record.key))
+            yield from keep(partial(write_record, record.sealed("diverged", result.reason, time.time()), live))
             return
         record = _with_epoch(record, result)
         checkpoint = result.checkpoint()
-        write_record(record, folder.live_record(record.key))
-        _save(checkpoint, folder.checkpoint(record.key))
+        yield from keep(partial(write_record, record, live))
+        yield from keep(partial(_save, checkpoint, folder.checkpoint(record.key)))
         yield TrialProgress(
             epoch=result.epoch, val_metric=record.epochs[-1].val_metric, ended=result.status != "running"
         )
     if checkpoint is None:
         raise RuntimeError(f"{assignment.name}: training ended before its first epoch")
-    finished = _finish(assignment, record, checkpoint, dataset, device, folder)
-    write_record(finished, folder.live_record(record.key))
+    finished = yield from _finish(assignment, record, checkpoint, dataset, device, keep)
+    yield from keep(partial(write_record, finished, live))
 
 
 def initial_record(assignment: TrialAssignment, device: str, params: int | None = None) -> TrialRecord:
@@ -209,13 +225,15 @@ def _begin(
     try:
         checkpoint = torch.load(folder.checkpoint(assignment.key), map_location="cpu", weights_only=True)
         record = read_record(folder.live_record(assignment.key))
-    except UNREADABLE:
-        pass  # there is none yet, or a crash of the machine cut it: the trial begins at the beginning
+    except UNREADABLE as error:
+        if store_trouble(error) is not None:
+            raise  # what is there cannot be read at this moment
+        # There is none yet, or a crash of the machine cut it: the trial begins at the beginning.
     else:
         kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= checkpoint["epoch"])
         if len(kept) == checkpoint["epoch"]:
             return replace(record, status="running", reason=None, ended_at=None, epochs=kept), checkpoint
-    folder.live_folder(assignment.key).mkdir(parents=True, exist_ok=True)
+    folder.live_folder(assignment.key).mkdir(exist_ok=True)
     return initial_record(assignment, device_name(device)), None
 
 
@@ -254,8 +272,8 @@ def _finish(
     checkpoint: dict[str, Any],
     dataset: PreparedDataset,
     device: torch.device,
-    folder: ResultsFolder,
-) -> TrialRecord:
+    keep: Callable[[Callable[[], None]], Iterator[StoreTrouble]],
+) -> Generator[StoreTrouble, None, TrialRecord]:
     """The record of a trained trial: a confirm trial is measured on train and test, and keeps its weights."""
     finished = record.sealed("finished", checkpoint["reason"], time.time())
     if assignment.phase == "search":
@@ -267,7 +285,8 @@ def _finish(
         test = evaluate(network, config, dataset.split("test", config.fold), device)
     except DivergedError as cause:
         return record.sealed("diverged", f"after epoch {record.num_epochs}: {cause}", time.time())
-    _save({"config": config.to_dict(), "network": network.state_dict()}, folder.final_weights(record.key))
+    weights = ResultsFolder(Path(assignment.results)).final_weights(record.key)
+    yield from keep(partial(_save, {"config": config.to_dict(), "network": network.state_dict()}, weights))
     return replace(
         finished,
         train_metric=train.metric,
@@ -279,6 +298,8 @@ def _finish(
 
 
 def _save(content: dict[str, Any], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    # Into memory first: of a disk that gets full under it, torch.save says nothing that tells it from a fault.
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
     with replacing(path) as temporary:
-        torch.save(content, temporary)
+        temporary.write_bytes(buffer.getbuffer())

@@ -1,14 +1,15 @@
-"""Ray Tune's side of a study: one Tuner whose searcher and scheduler ask the coordinator.
+"""Ray Tune's side of a study: one Tuner whose searcher and scheduler ask the dispatch, which asks the coordinator.
 
-Tune's own snapshots are not used: every start is a fresh Tuner over what records and journal know.
+Tune's own snapshots and retries are not used: every start is a fresh Tuner over what records and journal know, and a
+trial that is tried again is a new one to Tune.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import signal
-from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ray import tune
@@ -17,143 +18,175 @@ from ray.tune.progress_reporter import TrialProgressCallback
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
+from study.cluster import Slots
 from study.coordinator import StudyCoordinator
+from study.dispatch import Dispatch
+from study.interruption import Interruption
+from study.lost_workers import forgiving_tune
 from study.results import ResultsFolder
-from study.spec import ResourcesSpec
+from study.store import PatientStore, StoreNews
 from study.worker import run_assignment
 
 logger = logging.getLogger(__name__)
 
-LOST_WORKER_RETRIES = 2
-"""How often a trial starts again, from its checkpoint, when its worker or node vanishes."""
+_KILLED_FOR_MEMORY = ("OutOfMemoryError", "running low on memory")
+"""By these words Ray's error tells a worker that its memory monitor killed from one that vanished otherwise."""
 
 
-def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, resources: ResourcesSpec, slots: int) -> None:
-    """Run all that the coordinator has to give, ``slots`` trials side by side; returns early on Ctrl-C."""
+def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, slots: Slots) -> None:
+    """Run all that the coordinator has to give, as many trials side by side as there are slots.
+
+    Ctrl-C and SIGTERM end it early, each trial after its epoch; the second of them at once.
+
+    Raises:
+        KeyboardInterrupt: by that second one.
+    """
     os.environ.update(
-        TUNE_MAX_PENDING_TRIALS_PG=str(slots),
+        TUNE_MAX_PENDING_TRIALS_PG=str(slots.total),
         TUNE_DISABLE_AUTO_CALLBACK_LOGGERS="1",
+        TUNE_DISABLE_SIGINT_HANDLER="1",
         TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S="0",
         TUNE_FUNCTION_THREAD_TIMEOUT_S="600",
     )
-    # Of its snapshot, which nobody reads, it would tell with a traceback that a full disk does not hold it.
+    # Of its snapshot it would tell with a traceback that a full disk does not hold it.
     logging.getLogger("ray.tune.execution.experiment_state").setLevel(logging.CRITICAL)
-    lost_workers: Counter[str] = Counter()
-    coordinator_errors: list[Exception] = []
-    trainable = tune.with_resources(run_assignment, {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial})
-    tuner = tune.Tuner(
-        trainable,
+    # At its end it lists, by ids of its own, trials that lost a worker; to it each try is a trial.
+    logging.getLogger("ray.tune.tune").setLevel(logging.CRITICAL)
+    news = StoreNews(folder)
+    with Interruption() as interruption, forgiving_tune():
+        dispatch = Dispatch(coordinator, slots, news, interruption)
+        coordinator.write_through(PatientStore(folder, news, interruption.pause))
+        # Nobody reads what Tune writes. In the results folder it would need room there, and make the folder anew where
+        # its disk is gone. Workers write nothing through Tune, so the folder may be this machine's.
+        with TemporaryDirectory(prefix="bimp-tune-", ignore_cleanup_errors=True) as scratch:
+            _tuner(dispatch, scratch, slots, interruption).fit()
+    if dispatch.errors:
+        raise dispatch.errors[0]
+
+
+def _tuner(dispatch: Dispatch, scratch: str, slots: Slots, interruption: Interruption) -> tune.Tuner:
+    def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
+        return tune.PlacementGroupFactory([slots.asked_by(config["alone"])])
+
+    return tune.Tuner(
+        tune.with_resources(run_assignment, resources),
         tune_config=tune.TuneConfig(
             num_samples=-1,
-            search_alg=CoordinatedSearcher(coordinator, slots, lost_workers, coordinator_errors),
-            scheduler=CoordinatedScheduler(coordinator, lost_workers),
+            search_alg=CoordinatedSearcher(dispatch),
+            scheduler=CoordinatedScheduler(dispatch),
             reuse_actors=True,
-            trial_dirname_creator=lambda trial: str(trial.config["key"]),
+            # A trial that is tried again has a folder of its own.
+            trial_dirname_creator=lambda trial: f"{trial.config['key']}-{trial.trial_id}",
         ),
         run_config=tune.RunConfig(
             name="tune",
-            storage_path=str(folder.tune.resolve()),
+            storage_path=scratch,
             verbose=0,
-            failure_config=tune.FailureConfig(max_failures=LOST_WORKER_RETRIES),
-            callbacks=[SilentProgress()],
+            failure_config=tune.FailureConfig(max_failures=0),
+            stop=StopsAtOnce(dispatch),
+            callbacks=[SilentProgress(), TrialsUnderWay(dispatch, interruption)],
         ),
     )
-    tuner.fit()
-    if coordinator_errors:
-        raise coordinator_errors[0]
 
 
-class CoordinatedSearcher(Searcher):
-    """Gives Tune the coordinator's trials, at most ``slots`` at a time, and tells it of their ends.
+class _KeptFromSnapshots:
+    """Tune pickles what it is given, for a snapshot that is never read; samplers hold locks that cannot be pickled."""
 
-    Args:
-        coordinator: knows what runs next.
-        slots: how many trials fit side by side.
-        lost_workers: counts by key how often a trial's worker vanished; the scheduler keeps it.
-        errors: takes what the coordinator raises, as on a full disk. Tune would print it and go on without it; it is
-            made to end as by Ctrl-C instead.
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+
+class CoordinatedSearcher(_KeptFromSnapshots, Searcher):
+    """Gives Tune the dispatch's trials, and tells it of their ends.
+
+    What it raises, as for a record that cannot be read, Tune would print and go on without; it is kept in
+    ``dispatch.errors`` instead, and ends the study.
     """
 
-    def __init__(
-        self, coordinator: StudyCoordinator, slots: int, lost_workers: Counter[str], errors: list[Exception]
-    ) -> None:
+    def __init__(self, dispatch: Dispatch) -> None:
         super().__init__()
-        self._errors = errors
-        self._coordinator = coordinator
-        self._slots = slots
-        self._lost_workers = lost_workers
+        self._dispatch = dispatch
         self._key_of: dict[str, str] = {}
 
     # Tune takes the word FINISHED too, which the signature of its base class does not say.
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override]
         """The next trial, None while all slots are taken or all that is left must wait, or the end for good."""
-        if len(self._coordinator.live) >= self._slots:
-            return None
         try:
-            assignment = self._coordinator.next_trial()
+            assignment = self._dispatch.next_trial()
         except Exception as error:  # noqa: BLE001 - raised again by tune_study
-            self._stop_because_of(error)
+            self._dispatch.errors.append(error)
             return None
         if assignment is None:
-            return Searcher.FINISHED if self._coordinator.done else None
+            return Searcher.FINISHED if self._dispatch.finished else None
         self._key_of[trial_id] = assignment.key
         return assignment.to_dict()
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Seal the trial; ``error``: its worker was lost more often than Tune retries."""
-        key = self._key_of.pop(trial_id)
-        times = self._lost_workers[key]
-        lost = f"its worker was lost {'once' if times == 1 else f'{times} times'}" if error else None
+        """Hear that no worker has the trial any more; ``error``: it was not the trial that ended."""
         try:
-            record = self._coordinator.end(key, lost)
-        except Exception as error:  # noqa: BLE001 - raised again by tune_study
-            self._stop_because_of(error)
-            return
-        logger.info("trial %s (%s, %s): %s %s", record.key, record.cell, record.phase, record.status, record.reason)
-
-    def _stop_because_of(self, error: Exception) -> None:
-        self._errors.append(error)
-        if len(self._errors) == 1:
-            signal.raise_signal(signal.SIGINT)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Tune pickles its searcher for a snapshot that is never read; samplers hold locks that cannot be pickled.
-        return {}
+            self._dispatch.ended(self._key_of.pop(trial_id), lost=error)
+        except Exception as raised:  # noqa: BLE001 - raised again by tune_study
+            self._dispatch.errors.append(raised)
 
 
-class CoordinatedScheduler(FIFOScheduler):
-    """Lets Tune run trials as they come, and stops one where its cell's halving says so."""
+class CoordinatedScheduler(_KeptFromSnapshots, FIFOScheduler):
+    """Lets Tune run trials as they come, and stops one where the dispatch says so."""
 
-    def __init__(self, coordinator: StudyCoordinator, lost_workers: Counter[str]) -> None:
+    def __init__(self, dispatch: Dispatch) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._coordinator = coordinator
-        self._lost_workers = lost_workers
+        self._dispatch = dispatch
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
-        """CONTINUE or STOP after an epoch; a trial that ended before its first one comes without it."""
-        if "epoch" not in result:
-            return TrialScheduler.CONTINUE
-        keeps = self._coordinator.report(
-            trial.config["key"], result["epoch"], result["val_metric"], ended=result["ended"]
-        )
+        """CONTINUE or STOP after a report."""
+        keeps = self._dispatch.reported(trial.config["key"], result)
         return TrialScheduler.CONTINUE if keeps else TrialScheduler.STOP
 
-    def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
-        """Hear that the worker of a trial vanished, before Tune starts the trial again or gives it up."""
-        key = trial.config["key"]
-        self._lost_workers[key] += 1
-        if self._lost_workers[key] <= LOST_WORKER_RETRIES:
-            logger.warning(
-                "trial %s (%s, %s): its worker was lost; it goes on from its last checkpoint (try %d of %d)",
-                key,
-                trial.config["cell"],
-                trial.config["phase"],
-                self._lost_workers[key] + 1,
-                LOST_WORKER_RETRIES + 1,
-            )
+    def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
+        """The trial that waits for a slot, if there is one; the searcher's order is by trial id."""
+        # Tune's own way looks at every trial that ever was, at every step.
+        waiting = (trial for trial in tune_controller.get_live_trials() if trial.status == Trial.PENDING)
+        return min(waiting, key=lambda trial: trial.trial_id, default=None)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {}
+    def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
+        """Hear why the worker of a trial is gone, before the searcher hears that it is."""
+        lines = (line for line in _cause(trial) if any(words in line for words in _KILLED_FOR_MEMORY))
+        cause = next(lines, None)
+        if cause is not None:
+            self._dispatch.lost_to_memory(trial.config["key"], cause)
+
+
+class StopsAtOnce(_KeptFromSnapshots, tune.Stopper):
+    """Ends the experiment, without waiting for trials, when the dispatch says so."""
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self._dispatch = dispatch
+
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        """Never a single trial."""
+        return False
+
+    def stop_all(self) -> bool:
+        """Asked at every step."""
+        return self._dispatch.stops_at_once
+
+
+class TrialsUnderWay(_KeptFromSnapshots, tune.Callback):
+    """Tells the dispatch of trials that a worker has, and the user that an end was asked for."""
+
+    def __init__(self, dispatch: Dispatch, interruption: Interruption) -> None:
+        self._dispatch = dispatch
+        self._interruption = interruption
+        self._told = False
+
+    def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
+        """A worker has it."""
+        self._dispatch.started(trial.config["key"])
+
+    def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
+        """Not in the signal's handler, which may interrupt a line that is being written."""
+        if self._interruption.requested and not self._told and not self._dispatch.stops_at_once:
+            self._told = True
+            logger.warning("stopping: trials under way end with this epoch and its checkpoint; Ctrl-C again stops now")
 
 
 class SilentProgress(TrialProgressCallback):
@@ -164,3 +197,11 @@ class SilentProgress(TrialProgressCallback):
 
     def log_result(self, trial: Trial, result: dict[str, Any], error: bool = False) -> None:
         """Print nothing."""
+
+
+def _cause(trial: Trial) -> list[str]:
+    """The lines in which Ray says why the worker is gone; Tune hands them on in a file alone."""
+    try:
+        return Path(trial.error_file).read_text(errors="replace").splitlines() if trial.error_file else []
+    except OSError:
+        return []

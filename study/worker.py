@@ -1,43 +1,76 @@
-"""The function that Ray Tune runs on a worker. Kept apart from the driver's modules, so that workers start fast."""
+"""The function that Ray Tune runs on a worker. Kept apart from the driver's modules, so that workers start fast.
+
+What it reports is one of these:
+
+- ``epoch``, ``val_metric``, ``ended``: one more epoch (:class:`study.trial.TrialProgress`);
+- ``store_trouble``: the results folder refuses for now, and the trial waits (:class:`study.store.StoreTrouble`);
+- ``out_of_memory``, ``cause``: memory ran out beside other trials, and the trial ended here without a last word;
+- ``failed``: the cause of a failure that the results folder did not take.
+"""
 
 from __future__ import annotations
 
+import gc
 import time
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
 from ray import tune
 
 from bimp.config import ConfigError
+from study.out_of_memory import failed_alone, one_line, out_of_memory
 from study.records import RecordError, TrialRecord, read_record, write_record
 from study.results import ResultsFolder
+from study.store import StoreTrouble, require_store
 from study.trial import TrialAssignment, initial_record, train_trial
 
 
 def run_assignment(config: dict[str, Any]) -> None:
-    """The trainable: train the assigned trial and report every epoch to Tune.
+    """The trainable: train the assigned trial and report every epoch to Tune."""
+    for report in reports_of(TrialAssignment.from_dict(config)):
+        tune.report(report)
 
-    A fault of the trial's own ends it as ``failed`` with its cause on record, and does not raise: Tune would start
-    it again, and it would fail again. Tune's retries are for workers that vanish.
+
+def reports_of(assignment: TrialAssignment) -> Iterator[dict[str, Any]]:
+    """Train the trial; what the driver is to hear of it.
+
+    A fault of the trial's own ends it as ``failed`` with its cause on record, and does not raise: it would fail again.
+    So does memory that runs out, if the trial had it to itself; else the driver is told, and the record stays as it is.
     """
-    assignment = TrialAssignment.from_dict(config)
+    last = None
     try:
-        for progress in train_trial(assignment):
-            tune.report(asdict(progress))
+        for news in train_trial(assignment):
+            yield {"store_trouble": news.cause} if isinstance(news, StoreTrouble) else asdict(news)
     except Exception as error:  # noqa: BLE001 - the boundary between one trial's code and the study
-        # A disk that takes no record takes no cause either; the driver will say that the trial ended without a word.
-        with suppress(OSError):
-            _record_failure(assignment, error)
+        last = _end_of(assignment, error)
+    if last is not None:
+        # Only now: the error's traceback held what the trial had in memory, and the next one may run in this process.
+        _free_memory(assignment)
+        yield last
 
 
-def _record_failure(assignment: TrialAssignment, error: Exception) -> None:
+def _end_of(assignment: TrialAssignment, error: Exception) -> dict[str, Any] | None:
+    memory = out_of_memory(error)
+    if memory is not None and assignment.alone not in (memory.place, "host"):
+        return {"out_of_memory": memory.place, "cause": memory.cause}
+    cause = one_line(error) if memory is None else failed_alone(memory, assignment.config)
+    try:
+        _record_failure(assignment, error, cause)
+    except OSError:
+        return {"failed": cause}
+    return None
+
+
+def _record_failure(assignment: TrialAssignment, error: Exception, cause: str) -> None:
     folder = ResultsFolder(Path(assignment.results))
-    cause = f"{type(error).__name__}: {error}".splitlines()[0]
+    require_store(folder)
     # Of a network that cannot be built on this node, nothing can be counted.
     record = _record_so_far(assignment, folder, params=0 if isinstance(error, ConfigError) else None)
+    folder.live_folder(assignment.key).mkdir(exist_ok=True)
     write_record(record.sealed("failed", cause, time.time()), folder.live_record(assignment.key))
     folder.errors.mkdir(exist_ok=True)
     folder.error(assignment.key).write_text("".join(traceback.format_exception(error)))
@@ -48,3 +81,9 @@ def _record_so_far(assignment: TrialAssignment, folder: ResultsFolder, params: i
         return read_record(folder.live_record(assignment.key))
     except RecordError:  # there is none, or it is what failed
         return initial_record(assignment, "unknown", params)
+
+
+def _free_memory(assignment: TrialAssignment) -> None:
+    gc.collect()
+    if assignment.use_gpu:
+        torch.cuda.empty_cache()

@@ -1,75 +1,105 @@
-"""Whether two versions of a study file describe the same trials."""
+"""What of a cell decides the numbers of its trials, and where two versions of it differ."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from study.spec import ConfirmSpec, SearchSpec, StudySpec
+from bimp.config import TrialConfig
+from study.plan.cells import Cell, StudyPlan
+from study.plan.planning import plan
+from study.space import configuration, rate_corners, width_corners
+from study.spec import StudySpec
 from study.spec.domains import Domain
 from study.spec.source import value_text
 
+Run = tuple[int, int | None]
+"""Seed and fold of a confirm trial."""
 
-def identity_differences(old: StudySpec, new: StudySpec) -> list[str]:
-    """What differs between two versions of a study, as lines such as ``search.asha.grace_epochs: 2 -> 3``.
+_RANGE = "space."
+"""Begins the key of everything that is searched."""
 
-    Left out is what changes no trial that was already run: caption, resources, the order of arms, and more of the
-    same (``search.trials`` raised, seeds or folds added to ``confirm``).
+
+@dataclass(frozen=True, kw_only=True)
+class CellIdentity:
+    """A cell as far as its trials depend on the study file.
+
+    Attributes:
+        id: of the cell.
+        settings: what is the same in all its trials, as the file gives it.
+        configurations: complete ones, among which every setting shows that a trial of the cell can have.
+        search: how it is searched, by the keys of the file; empty where nothing is.
+        trials: of its search, and confirm: its confirm trials. More of them change none that there are.
     """
-    before, after = dict(_fields(old)), dict(_fields(new))
-    differences = [
-        f"{key}: {_text(before.get(key))} -> {_text(after.get(key))}"
-        for key in dict.fromkeys((*before, *after))
-        if before.get(key) != after.get(key) or (key in before) != (key in after)
+
+    id: str
+    settings: Mapping[str, str]
+    configurations: tuple[TrialConfig, ...]
+    search: Mapping[str, str]
+    trials: int
+    confirm: tuple[Run, ...]
+
+    def differences(self, now: CellIdentity) -> list[str]:
+        """What another version of the cell has that makes other trials, as ``key: was -> is``; amounts left out."""
+        lines = changed(self.search, now.search)
+        if not (self.search and now.search):
+            # What to search says it all: how to search comes and goes with it.
+            lines = [line for line in lines if line.startswith(_RANGE)]
+        if self.search != now.search or self.configurations != now.configurations:
+            # Else a setting was only written out that was so before, or left out that is so by itself.
+            lines = changed(self.settings, now.settings) + lines
+        return lines
+
+
+def identities(spec: StudySpec, planned: StudyPlan | None = None) -> dict[str, CellIdentity]:
+    """Every cell of the study by its id, in the plan's order; ``planned`` is its plan, where there is one already.
+
+    Raises:
+        SpecError: as :func:`study.plan.plan`.
+    """
+    return {cell.id: _identity(cell, spec) for cell in (planned or plan(spec)).cells}
+
+
+def changed(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """A line ``key: was -> is`` for every key of which the two differ."""
+    return [
+        f"{key}: {was.get(key, 'nothing')} -> {now.get(key, 'nothing')}"
+        for key in dict.fromkeys((*was, *now))
+        if was.get(key) != now.get(key)
     ]
-    return differences + _shrunk(old, new)
 
 
-def _fields(spec: StudySpec) -> Iterator[tuple[str, Any]]:
-    yield "name", spec.name
-    yield "seed", spec.seed
-    for key, values in spec.arms.items():
-        yield f"arms.{key}", sorted(values, key=repr)
-    for position, row in enumerate(spec.rows):
-        for key, values in row.items():
-            yield f"rows[{position}].{key}", sorted(values, key=repr)
-    for key, domain in spec.space.items():
-        yield f"space.{key}", _domain(domain)
-    # Samplers draw in the order of the keys.
-    yield "space (order of keys)", list(spec.space)
-    for key, value in spec.fixed.items():
-        yield f"fixed.{key}", value
-    yield from _search_fields(spec.search)
+def _identity(cell: Cell, spec: StudySpec) -> CellIdentity:
+    corners = width_corners(cell.space) + rate_corners(cell.space)
+    return CellIdentity(
+        id=cell.id,
+        settings={key: _text(value) for key, value in cell.settings.items()},
+        configurations=tuple(
+            configuration({**cell.settings, **values}, seed=0, fold=cell.search_fold) for values in corners
+        ),
+        search=dict(_search(cell, spec)) if cell.trials else {},
+        trials=cell.trials,
+        confirm=cell.confirm_runs,
+    )
 
 
-def _search_fields(search: SearchSpec | None) -> Iterator[tuple[str, Any]]:
-    if search is None:
+def _search(cell: Cell, spec: StudySpec) -> Iterator[tuple[str, str]]:
+    """The ranges, and what else decides which trials are made and pruned."""
+    if spec.search is None:
         return
-    yield "search.sampler", search.sampler
-    yield "search.seed", search.seed
-    yield "search.fold", search.fold
-    if search.asha is not None:
-        yield "search.asha.grace_epochs", search.asha.grace_epochs
-        yield "search.asha.reduction_factor", search.asha.reduction_factor
-
-
-def _shrunk(old: StudySpec, new: StudySpec) -> list[str]:
-    lines = []
-    before = old.search.trials if old.search is not None else None
-    after = new.search.trials if new.search is not None else None
-    if before is not None and (after is None or after < before):
-        lines.append(f"search.trials: {before} -> {_text(after)}")
-    if set(old.confirm.seeds) - set(new.confirm.seeds):
-        lines.append(f"confirm.seeds: {_text(old.confirm.seeds)} -> {_text(new.confirm.seeds)}")
-    if not _folds_kept(old.confirm, new.confirm):
-        lines.append(f"confirm.folds: {_text(old.confirm.folds)} -> {_text(new.confirm.folds)}")
-    return lines
-
-
-def _folds_kept(old: ConfirmSpec, new: ConfirmSpec) -> bool:
-    if new.folds == "all" or old.folds == "all":
-        return new.folds == "all"
-    return set(old.folds) <= set(new.folds)
+    for parameter in cell.space.parameters:
+        yield f"{_RANGE}{parameter.key}", _domain(parameter.domain)
+    # Samplers draw in the order of the keys.
+    yield "space (order of keys)", _text([parameter.key for parameter in cell.space.parameters])
+    yield "search.sampler", spec.search.sampler
+    if spec.search.sampler != "grid":
+        yield "seed", _text(spec.seed)
+    yield "search.seed", _text(cell.search_seed)
+    if cell.search_fold is not None:
+        yield "search.fold", _text(cell.search_fold)
+    if spec.search.asha is not None:
+        yield "search.asha.grace_epochs", _text(spec.search.asha.grace_epochs)
+        yield "search.asha.reduction_factor", _text(spec.search.asha.reduction_factor)
 
 
 def _domain(domain: Domain) -> str:
@@ -78,5 +108,7 @@ def _domain(domain: Domain) -> str:
     return f"{domain.kind} {values}" + (f" when {conditions}" if conditions else "")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
+    if value is None:
+        return "null"
     return value if isinstance(value, str) else value_text(value)

@@ -23,9 +23,8 @@ def plan_json(plan: StudyPlan) -> list[dict[str, Any]]:
             **_settings(cell),
             "hidden_dim": cell.hidden_dim.plain,
             "params": cell.params.plain,
-            "searched": {parameter.key: _domain(parameter.domain) for parameter in cell.space.parameters},
+            **_search(cell),
             **_amounts(cell),
-            "rungs": list(cell.rungs),
             "search_seed": cell.search_seed,
             "search_fold": cell.search_fold,
         }
@@ -39,8 +38,13 @@ def plan_document(plan: StudyPlan) -> dict[str, Any]:
         "format": PLAN_FORMAT,
         "study": plan.name,
         "caption": plan.caption,
-        "cells": [{**_settings(cell), **_amounts(cell)} for cell in plan.cells],
+        "cells": [{**_settings(cell), **_search(cell), **_amounts(cell)} for cell in plan.cells],
     }
+
+
+def _search(cell: Cell) -> dict[str, Any]:
+    searched = {parameter.key: _domain(parameter.domain) for parameter in cell.space.parameters}
+    return {"searched": searched, "rungs": list(cell.rungs)}
 
 
 def _amounts(cell: Cell) -> dict[str, int]:

@@ -9,6 +9,7 @@ from study.spec.study_file import (
     StudySpec,
     load_study,
     read_study,
+    study_text,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "StudySpec",
     "load_study",
     "read_study",
+    "study_text",
 ]

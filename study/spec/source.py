@@ -89,6 +89,20 @@ def read_yaml(text: str, file: str) -> tuple[Any, Source]:
     return value, Source(file, lines)
 
 
+def with_value(text: str, file: str, key: str, value: str) -> str:
+    """``text`` with ``value``, as YAML writes it, in the place of that of the top key ``key``, if it has a single one.
+
+    Raises:
+        SpecError: the text is not YAML.
+    """
+    read_yaml(text, file)
+    root = YAML(typ="safe", pure=True).compose(text)
+    for key_node, node in root.value if isinstance(root, MappingNode) else ():
+        if key_node.value == key and isinstance(node, ScalarNode):
+            return str(text[: node.start_mark.index] + value + text[node.end_mark.index :])
+    return text
+
+
 @dataclass(frozen=True)
 class _Reading:
     yaml: YAML

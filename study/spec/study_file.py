@@ -18,12 +18,13 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from study.spec.checks import check_study
 from study.spec.domains import Domain, different
 from study.spec.hyperparameters import Value, Whole, WholeOrZero
 from study.spec.sections import arms_of, fixed_of, row_of, space_of
-from study.spec.source import Source, SpecError, read_yaml
+from study.spec.source import Source, SpecError, read_yaml, with_value
 from study.spec.strict import Strict, first_error, refused
 
 PAPER_SEEDS = (41, 95, 12, 35)
@@ -168,13 +169,29 @@ def load_study(path: Path) -> StudySpec:
     Raises:
         SpecError: the file cannot be read, is not YAML, or describes no study that can be run.
     """
+    return read_study(study_text(path), str(path))
+
+
+def study_text(path: Path, name: str | None = None) -> str:
+    """The text of the study in the file ``path``, under another ``name`` if one is given; the rest is as it was.
+
+    Raises:
+        SpecError: the file cannot be read or is not YAML, or ``name`` cannot be a study's.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode()
     except OSError as error:
         raise SpecError(f"{path}: found no readable file ({error.strerror}), expected a study in YAML") from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: found bytes that are not UTF-8, expected a study in YAML") from error
-    return read_study(text, str(path))
+    if name is None:
+        return text
+    try:
+        _name(name)
+    except PydanticCustomError as error:
+        raise SpecError(f"--as: {error.message()}") from error
+    # In quotes, as a name may be all digits.
+    return with_value(text, str(path), "name", f'"{name}"')
 
 
 def read_study(text: str, file: str = "study") -> StudySpec:

@@ -125,10 +125,9 @@ class TestResultsFolder:
         results, other = tmp_path / "results", tmp_path / "other.yaml"
         results.mkdir()
         (results / "study.yaml").write_bytes(TINY.read_bytes())
-        other.write_text(TINY.read_text().replace("seed: 0 ", "seed: 1 "))
-        assert_refused(
-            command("run", other, "--results", results, "--data", data), f"{results}: ", "another study", "seed: 0 -> 1"
-        )
+        other.write_text(TINY.read_text().replace("name: tiny", "name: other"))
+        refused = command("run", other, "--results", results, "--data", data)
+        assert_refused(refused, f"{results}: ", "another study", "name: tiny -> other")
 
     def test_whose_study_cannot_be_read(self, command: Command, tmp_path: Path, data: Path) -> None:
         (tmp_path / "study.yaml").write_text("x")
@@ -185,6 +184,37 @@ class TestStatus:
         assert told.out.splitlines()[-1] == (
             f"{failed.key} digits-gcn-boosting-L2-5k search seed 41: failed, OSError: [Errno 5] gone"
         )
+
+
+class TestCompact:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> ResultsFolder:
+        folder = ResultsFolder(tmp_path / "results")
+        folder.create()
+        for number in range(3):
+            ended = record(assignment(folder.root, number=number, key=f"k{number}"), 1, status="finished")
+            write_record(ended, folder.record(ended.key))
+        return folder
+
+    def test_says_what_it_did(self, command: Command, folder: ResultsFolder) -> None:
+        path = folder.records / "compacted.parquet"
+        told = command("compact", folder.root)
+        assert (told.code, told.err) == (0, "")
+        assert told.out == f"{path}: 3 records, 3 of them from files of their own\n"
+        assert command("compact", folder.root).out == f"{path}: 3 records; nothing to add\n"
+
+    def test_a_folder_without_records(self, command: Command, tmp_path: Path) -> None:
+        assert_refused(command("compact", tmp_path), f"{tmp_path}: no records here; give the results folder of a study")
+        assert list(tmp_path.iterdir()) == [], "a folder that is none gets no lock either"
+
+    def test_a_record_that_is_cut(self, command: Command, folder: ResultsFolder) -> None:
+        folder.record("k1").write_bytes(b"PAR1")
+        assert_refused(command("compact", folder.root), str(folder.record("k1")), "not a readable Parquet file")
+
+    def test_a_folder_in_which_a_run_works(self, command: Command, folder: ResultsFolder) -> None:
+        with folder.for_one_run():
+            refused = command("compact", folder.root)
+        assert_refused(refused, f"{folder.root}: another run works in this folder; wait for it, then compact again")
 
 
 class TestPrepare:

@@ -13,10 +13,11 @@ import pytest
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
 from study.cell_run import PlannedTrial
+from study.compaction import compact
 from study.coordinator import StudyCoordinator
 from study.journal import JournalError
 from study.plan import plan
-from study.records import EpochRecord, TrialRecord, read_record, read_records, write_record
+from study.records import COMPACTED_FILE, EpochRecord, TrialRecord, read_record, read_records, write_record
 from study.results import ResultsFolder
 from study.spec import StudySpec, read_study
 from study.trial import TrialAssignment, initial_record
@@ -242,6 +243,21 @@ def test_a_killed_study_ends_as_an_undisturbed_one(
     assert {key: (r.status, r.reason, r.epochs) for key, r in found.items()} == {
         key: (r.status, r.reason, r.epochs) for key, r in expected.items()
     }
+
+
+@pytest.mark.parametrize(("killed_after", "dies_before_report"), [(7, False), (20, True)])
+def test_a_study_that_is_compacted_between_its_starts_ends_as_an_undisturbed_one(
+    tmp_path: Path, killed_after: int, dies_before_report: bool
+) -> None:
+    undisturbed, disturbed = ResultsFolder(tmp_path / "a"), ResultsFolder(tmp_path / "b")
+    assert start(undisturbed, study()).run()
+    while not start(disturbed, study()).run(epochs=killed_after, dies_before_report=dies_before_report):
+        compact(disturbed.root)
+    compact(disturbed.root)
+    assert [path.name for path in disturbed.records.iterdir()] == [COMPACTED_FILE]
+    expected = {key: (r.status, r.reason, r.epochs) for key, r in records(undisturbed).items()}
+    assert {key: (r.status, r.reason, r.epochs) for key, r in records(disturbed).items()} == expected
+    assert start(disturbed, study()).coordinator.done
 
 
 def test_starting_a_finished_study_again_runs_nothing(folder: ResultsFolder) -> None:

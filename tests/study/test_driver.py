@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from study import driver
-from study.driver import RunOptions, claim, run_study
+from study.claim import claim
+from study.driver import RunOptions, run_study
 from study.faults import FolderError, StudyInterruptedError
 from study.plan import plan, plan_document
 from study.results import ResultsFolder, ResultsFolderError
@@ -42,7 +43,7 @@ def study_file(tmp_path: Path, **changes: str) -> Path:
 
 def claimed(folder: ResultsFolder, file: Path) -> None:
     spec = load_study(file)
-    claim(folder, file, spec, plan(spec))
+    claim(folder, file, file.read_text(), spec, plan(spec))
 
 
 def options(tmp_path: Path) -> RunOptions:
@@ -61,48 +62,6 @@ def test_a_new_folder_says_what_was_asked_for(folder: ResultsFolder, tmp_path: P
         "study.yaml",
         "weights",
     ]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"caption: A caption.": "caption: Another."},
-        {"trials: 4": "trials: 9"},
-        {"[41, 95]": "[41, 95, 12]"},
-        {"[none, boosting]": "[boosting, none]"},
-        {"confirm:": "resources: {max_concurrent: 1}\nconfirm:"},
-    ],
-)
-def test_a_study_that_changes_no_trial_goes_on_in_its_folder(
-    folder: ResultsFolder, tmp_path: Path, changes: dict[str, str]
-) -> None:
-    claimed(folder, study_file(tmp_path))
-    changed = study_file(tmp_path, **changes)
-    claimed(folder, changed)
-    assert folder.study_file.read_bytes() == changed.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"name: made": "name: other"}, "name: made -> other"),
-        ({"max_epochs: 2": "max_epochs: 3"}, "fixed.max_epochs: 2 -> 3"),
-        ({"trials: 4": "trials: 3"}, "search.trials: 4 -> 3"),
-        ({"[41, 95]": "[41]"}, "confirm.seeds: [41, 95] -> [41]"),
-    ],
-)
-def test_another_study_is_refused_and_the_folder_stays_as_it_was(
-    folder: ResultsFolder, tmp_path: Path, changes: dict[str, str], told: str
-) -> None:
-    claimed(folder, study_file(tmp_path))
-    before = {path: path.read_bytes() for path in folder.root.iterdir() if path.is_file()}
-    other = study_file(tmp_path, **changes)
-    with pytest.raises(ResultsFolderError) as caught:
-        claimed(folder, other)
-    assert f"holds another study than {other}" in str(caught.value)
-    assert told in str(caught.value)
-    assert "--results" in str(caught.value)
-    assert {path: path.read_bytes() for path in folder.root.iterdir() if path.is_file()} == before
 
 
 @pytest.mark.parametrize(("taken", "option"), [("results", "--results"), ("data", "--data")])

@@ -15,7 +15,16 @@ from study.progress import CellGoal, CellLine, StudyView
 def line(cell: str = "digits-gcn-boosting-L4-100k", **changes: object) -> CellLine:
     goal = CellGoal(cell=cell, metric="accuracy", direction="max", trials=8, confirm_trials=4, max_epochs=9)
     nothing = CellLine(
-        goal=goal, searched=0, repeated=0, running=0, pruned=0, diverged=0, failed=0, confirmed=0, best=None
+        goal=goal,
+        searched=0,
+        repeated=0,
+        running=0,
+        pruned=0,
+        diverged=0,
+        failed=0,
+        confirmed=0,
+        best=None,
+        ended=False,
     )
     return replace(nothing, **changes)  # type: ignore[arg-type]
 

@@ -286,6 +286,7 @@ def test_the_record_names_the_path(tmp_path: Path) -> None:
 
 
 def test_a_node_without_the_module_fails_the_trial_with_its_cause(tmp_path: Path) -> None:
+    ResultsFolder(tmp_path).create()
     given = assignment(trial("no_such_lab:Conv"), tmp_path)
     run_assignment(given.to_dict())
     record = read_record(ResultsFolder(tmp_path).live_record(given.key))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.plan import identity_differences, plan
+from study.plan import plan
 from study.space import resolve
 from study.spec import SpecError, read_study
 from study.spec.rows import variants
@@ -196,23 +196,6 @@ def test_broken_rows_give_their_one_line(old: str, new: str, line: str) -> None:
     with pytest.raises(SpecError) as error:
         plan(read_study(edited(old, new), "f.yaml"))
     assert str(error.value) == line
-
-
-CHANGES = {
-    "order of a row's values": ("[none, dense]", "[dense, none]", []),
-    "value of a row": ("hidden_dim: 12,", "hidden_dim: 14,", ["rows[1].hidden_dim: [12] -> [14]"]),
-    "key of a row": (", batch_size: 64", "", ["rows[1].batch_size: [64] -> nothing"]),
-    "one row more": (
-        "space:",
-        "  - {hidden_dim: 4}\nspace:",
-        ["rows[3].hidden_dim: nothing -> [4]"],
-    ),
-}
-
-
-@pytest.mark.parametrize(("old", "new", "lines"), CHANGES.values(), ids=CHANGES.keys())
-def test_differences_between_rows(old: str, new: str, lines: list[str]) -> None:
-    assert identity_differences(read_study(ROWS), read_study(edited(old, new))) == lines
 
 
 PLAIN, SOURCE = read_yaml(ROWS, "f.yaml")

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from made_trials import assignment, record
 
-from study.records import Status, read_record, write_record
+from study.records import RecordError, Status, read_record, write_record
 from study.results import ResultsFolder
 from study.sealing import seal
 
@@ -86,3 +87,19 @@ def test_any_other_trial_leaves_its_record_alone(folder: ResultsFolder) -> None:
     seal(assignment(folder.root), folder)
     assert list(folder.live.iterdir()) == []
     assert list(folder.errors.iterdir()) == []
+
+
+def test_a_live_record_that_cannot_be_read_at_this_moment_is_not_taken_for_lost(
+    folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(folder, epochs=2, status="finished", reason="max_epochs")
+
+    def stale(path: Path) -> bytes:
+        raise OSError(errno.ESTALE, "Stale file handle", str(path))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "read_bytes", stale)
+        with pytest.raises(RecordError, match="Stale file handle"):
+            seal(assignment(folder.root), folder)
+    assert not folder.record(assignment(folder.root).key).exists()
+    assert seal(assignment(folder.root), folder).status == "finished"

@@ -508,12 +508,26 @@ def test_explicit_layers_are_ascending_wherever_they_stand() -> None:
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "search_spaces.md").read_text(encoding="utf-8")
 
 
+ROW = "  - {placement: none, hidden_dim: 16, layers: 4}\n"
+BROKEN_ROWS = (
+    "rows: []\n",
+    f"rows:\n{ROW}{ROW}",
+    f"rows:\n{ROW}  - {{backbone: gat, placement: none, hidden_dim: 16}}\n",
+)
+
+
+def _error_of(rows: str) -> str:
+    with pytest.raises(SpecError) as error:
+        read_study(f"name: n\narms: {{dataset: zinc, backbone: gcn}}\n{rows}", "f.yaml")
+    return str(error.value)
+
+
 def test_documented_errors_are_the_real_ones() -> None:
     documented = re.findall(r"^\|[^|]+\| `(f\.yaml:[^`]+)` \|$", DOCUMENT, flags=re.MULTILINE)
     with pytest.raises(SpecError) as budget:
         plan(read_study(edited("budget: 100000", "budget: [100000, 50]"), "f.yaml"))
-    real = {line for _, _, line in BROKEN.values()} | {str(budget.value)}
-    assert len(documented) == 17
+    real = {line for _, _, line in BROKEN.values()} | {str(budget.value)} | {_error_of(rows) for rows in BROKEN_ROWS}
+    assert len(documented) == 20
     assert [line for line in documented if line not in real] == []
 
 

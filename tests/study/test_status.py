@@ -115,9 +115,18 @@ def test_a_plan_that_is_none_is_named(folder: ResultsFolder, content: str) -> No
 
 
 def test_a_record_of_another_study_is_named(folder: ResultsFolder) -> None:
-    stray = sealed(folder, 1, cell="another-cell", status="finished")
-    with pytest.raises(StatusError, match=rf"{stray.key}.parquet: found a trial of cell another-cell"):
+    stray = sealed(folder, 1, cell="another-cell", study="another", status="finished")
+    with pytest.raises(StatusError, match=rf"{stray.key}.parquet: found trial {stray.key} of study another, expected"):
         study_status(folder.root)
+
+
+def test_a_cell_that_the_study_has_no_more_is_left_out_with_a_line(folder: ResultsFolder) -> None:
+    sealed(folder, 1, status="finished", reason="max_epochs")
+    for seed in (2, 3):
+        sealed(folder, seed, cell="dropped-cell", status="failed", reason="OSError: gone")
+    seen, troubles = study_status(folder.root)
+    assert ([line.goal.cell for line in seen.cells], seen.ended) == ([VANILLA, GATED], 1)
+    assert troubles == ["dropped-cell: no longer in the study; 2 on record, left out"]
 
 
 def test_a_folder_without_a_study_is_said(tmp_path: Path) -> None:

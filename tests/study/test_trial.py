@@ -19,6 +19,7 @@ from bimp.network import Network
 from bimp.tasks import task_of
 from study.records import TrialRecord, read_record, write_record
 from study.results import ResultsFolder
+from study.store import StoreTrouble
 from study.trial import TrialAssignment, TrialProgress, initial_record, train_trial
 
 
@@ -218,3 +219,41 @@ def take(trial: Iterator[TrialProgress], count: int) -> list[TrialProgress]:
     taken = [next(trial) for _ in range(count)]
     trial.close()  # type: ignore[attr-defined]
     return taken
+
+
+@pytest.mark.parametrize("away_after", [0, 1, 2, 3])
+def test_a_store_that_goes_away_and_comes_back_costs_the_trial_nothing(
+    tmp_path: Path, data: Path, away_after: int
+) -> None:
+    trials = []
+    for name in ("undisturbed", "disturbed"):
+        folder = ResultsFolder(tmp_path / name)
+        folder.create()
+        trials.append(given(folder, data, phase="confirm", number=None))
+    undisturbed, disturbed = trials
+    expected = list(train_trial(undisturbed))
+    elsewhere = tmp_path / "elsewhere"
+    paused: list[float] = []
+
+    def pause(seconds: float) -> None:
+        paused.append(seconds)
+        assert not folder.root.exists(), "made anew in the place of the one that is away"
+        if len(paused) == 3:
+            elsewhere.rename(folder.root)
+
+    told: list[TrialProgress] = []
+    troubles: list[StoreTrouble] = []
+    if away_after == 0:
+        folder.root.rename(elsewhere)
+    for news in train_trial(disturbed, pause):
+        if isinstance(news, StoreTrouble):
+            troubles.append(news)
+            continue
+        told.append(news)
+        if len(told) == away_after:
+            folder.root.rename(elsewhere)
+    assert told == expected
+    assert paused == [1, 2, 4]
+    assert troubles == [StoreTrouble(f"[Errno 2] The results folder is not there: '{folder.root}'")] * 3
+    assert numbers(live(disturbed)) == numbers(live(undisturbed))
+    assert folder.final_weights(disturbed.key).exists()

@@ -89,7 +89,10 @@ def test_ctrl_c_and_sigterm_stop_a_study_in_one_line_and_it_goes_on(
     studies: Studies, one_by_one: Finished, tmp_path: Path
 ) -> None:
     results = tmp_path / "results"
-    told = f"stopped; nothing that ended is lost; the same command goes on in {results}\n"
+    told = (
+        "stopping: trials under way end with this epoch and its checkpoint; Ctrl-C again stops now\n"
+        f"stopped; nothing that ended is lost; the same command goes on in {results}\n"
+    )
     first = studies.start(one_by_one.file, results)
     in_mid_trial(first, results, records_before=1, epochs=1)
     looked = studies.status(results)
@@ -99,6 +102,8 @@ def test_ctrl_c_and_sigterm_stop_a_study_in_one_line_and_it_goes_on(
     stopped = first.end()
     assert (stopped.code, stopped.err) == (130, told)
     assert "Traceback" not in stopped.out
+    kept = live_record(results, records_before=0, epochs=1)
+    assert kept is not None, "the trial under way kept the epoch in which it was"
 
     second = studies.start(one_by_one.file, results)
     in_mid_trial(second, results, records_before=len(untouched(results)) + 1, epochs=1)

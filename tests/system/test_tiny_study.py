@@ -65,6 +65,7 @@ def test_weights_are_kept_of_confirm_trials_alone_and_nothing_is_left_over(tiny:
         ".lock",
         "journal.jsonl",
         "live",
+        "mlartifacts",
         "mlflow.db",
         "plan.json",
         "records",

@@ -1,0 +1,56 @@
+"""Layers of a user's own that want more memory than there is.
+
+A study names one as its backbone. Each is a graph convolution with a mean over neighbours, and one fault.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import torch
+from torch import Tensor, nn
+
+APPETITE = "BIMP_FAULTS_BYTES"
+"""Environment variable: the bytes that :class:`Large` takes."""
+
+HELD_S = 1.5
+"""How long it keeps them in an epoch: longer than Ray's memory monitor takes to look."""
+
+
+class _Mean(nn.Module):
+    def __init__(self, row_dim: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(row_dim, row_dim)
+
+    def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
+        source, destination = edge_index
+        summed = torch.zeros_like(h).index_add(0, destination, h[source])
+        degree = torch.zeros(h.shape[0]).index_add(0, destination, torch.ones(source.shape[0])).clamp(min=1)
+        return torch.relu(self.linear(h + summed / degree.unsqueeze(1)))
+
+
+class Impossible(_Mean):
+    """Asks for more memory than any machine has: PyTorch's allocator for the host refuses."""
+
+    def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
+        """Never comes to its end."""
+        torch.empty(2**46)
+        return super().forward(h, edge_index, beta_hat)
+
+
+class Large(_Mean):
+    """Fills so many bytes as :data:`APPETITE` says at the first step of each evaluation, and keeps them for a while."""
+
+    def __init__(self, row_dim: int) -> None:
+        super().__init__(row_dim)
+        self.evaluated = False
+
+    def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
+        """Once each epoch it is large."""
+        if not self.training and not self.evaluated:
+            filled = torch.ones(int(os.environ.get(APPETITE, "0")), dtype=torch.uint8)
+            time.sleep(HELD_S)
+            del filled
+        self.evaluated = not self.training
+        return super().forward(h, edge_index, beta_hat)

@@ -1,0 +1,190 @@
+"""What becomes of a trial on the cluster: slots, workers that vanish, memory that runs out, an end that is asked for.
+
+Between the coordinator, which knows trials and no cluster, and ``study.tune_bridge``, which knows Tune and no reasons.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from study.cluster import Slots
+from study.coordinator import StudyCoordinator
+from study.interruption import Interruption
+from study.out_of_memory import ALONE, OutOfMemory, failed_alone, said_beside_others
+from study.store import StoreNews, StoreTrouble
+from study.trial import TrialAssignment
+
+logger = logging.getLogger(__name__)
+
+LOST_WORKER_TRIES = 3
+"""How often a trial is begun, from its checkpoint, whose worker or node vanishes; the last time it is alone on a node,
+since the kernel takes workers, without a word, when memory runs out."""
+
+HELD_BACK_S = 600.0
+"""How long other trials wait for one that is to have a GPU or a node to itself: on a cluster that others use too, or
+whose only node of that size is gone, it might never get it."""
+
+
+class Dispatch:
+    """Hands trials to the cluster and decides what follows when they end there, well or not.
+
+    Args:
+        coordinator: what runs next.
+        slots: how much fits.
+        news: hears of a store that refuses. None: nobody does.
+        interruption: asks for the end.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        coordinator: StudyCoordinator,
+        slots: Slots,
+        news: StoreNews | None = None,
+        interruption: Interruption | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.errors: list[Exception] = []
+        self._coordinator = coordinator
+        self._slots = slots
+        self._news = news
+        self._interruption = interruption or Interruption()
+        self._clock = clock
+        self._taken = 0
+        self._handed_out: dict[str, TrialAssignment] = {}
+        self._running: set[str] = set()
+        self._left: set[str] = set()
+        self._alone_since: dict[str, float] = {}
+        self._lost: Counter[str] = Counter()
+        self._memory: dict[str, OutOfMemory] = {}
+        self._failed: dict[str, str] = {}
+
+    # ---- what it hands out
+
+    @property
+    def finished(self) -> bool:
+        """Whether no trial will ever come again."""
+        return self._interruption.requested or self._coordinator.done
+
+    @property
+    def stops_at_once(self) -> bool:
+        """Whether to stop without waiting: after an error of the study's own, or once all have kept their epoch."""
+        return bool(self.errors) or (self._interruption.requested and not self._running)
+
+    def next_trial(self) -> TrialAssignment | None:
+        """The next trial to begin; None while all slots are taken, or all that is left must wait."""
+        if self._interruption.requested or self._taken >= self._slots.total or self._holds_back():
+            return None
+        assignment = self._coordinator.next_trial()
+        if assignment is not None:
+            self._handed_out[assignment.key] = assignment
+            self._taken += self._slots.taken_by(assignment.alone)
+            if assignment.alone is not None:
+                self._alone_since[assignment.key] = self._clock()
+        return assignment
+
+    def _holds_back(self) -> bool:
+        """Whether a trial waits for a GPU or node of its own: whatever else began would take a part of it."""
+        for key, since in list(self._alone_since.items()):
+            if self._clock() - since > HELD_BACK_S:
+                del self._alone_since[key]
+                alone = ALONE[self._handed_out[key].alone or "host"]
+                self._warn(key, f"still waits for {alone}; the others wait for it no longer")
+        return bool(self._alone_since)
+
+    # ---- what it hears
+
+    def started(self, key: str) -> None:
+        """A worker has the trial."""
+        self._running.add(key)
+        self._alone_since.pop(key, None)
+
+    def reported(self, key: str, report: dict[str, Any]) -> bool:
+        """Hear what a worker reports (:mod:`study.worker` lists the forms); False if it is to stop there."""
+        if "store_trouble" in report:
+            if self._news is not None:
+                self._news.refused(key, StoreTrouble(report["store_trouble"]))
+            return not self._leaves(key)
+        if "out_of_memory" in report:
+            self._memory[key] = OutOfMemory(report["out_of_memory"], report["cause"])
+            return False
+        if "failed" in report:
+            self._failed[key] = report["failed"]
+            return False
+        if "epoch" not in report:  # Tune's own, when a worker has ended
+            return True
+        if self._news is not None:
+            self._news.written(key)
+        keeps = self._coordinator.report(key, report["epoch"], report["val_metric"], ended=report["ended"])
+        return keeps and (report["ended"] or not self._leaves(key))
+
+    def _leaves(self, key: str) -> bool:
+        if self._interruption.requested:
+            self._left.add(key)
+        return key in self._left
+
+    def lost_to_memory(self, key: str, cause: str) -> None:
+        """The trial's worker was killed because its node ran out of memory; :meth:`ended` follows."""
+        self._memory[key] = OutOfMemory("host", cause)
+
+    def ended(self, key: str, *, lost: bool = False) -> None:
+        """No worker runs the trial any more: seal it, or hand it out again.
+
+        Args:
+            key: of the trial.
+            lost: its worker vanished; it was not the trial that ended.
+        """
+        assignment = self._handed_out.pop(key)
+        self._taken -= self._slots.taken_by(assignment.alone)
+        self._running.discard(key)
+        self._alone_since.pop(key, None)
+        if self._news is not None:
+            self._news.gone(key)
+        memory, failed = self._memory.pop(key, None), self._failed.pop(key, None)
+        if key in self._left or (self._interruption.requested and (memory or lost)):
+            return  # it stays live: the next start goes on from its checkpoint
+        if memory is not None:
+            self._ran_out_of_memory(assignment, memory)
+        elif lost:
+            self._lost_worker(assignment)
+        else:
+            self._seal(key, failed)
+
+    def _ran_out_of_memory(self, assignment: TrialAssignment, memory: OutOfMemory) -> None:
+        if assignment.alone in (memory.place, "host"):  # who has a node to itself has its GPUs too
+            self._seal(assignment.key, failed_alone(memory, assignment.config))
+            return
+        self._coordinator.again(assignment.key, alone=memory.place)
+        self._say(assignment, said_beside_others(memory))
+
+    def _lost_worker(self, assignment: TrialAssignment) -> None:
+        self._lost[assignment.key] += 1
+        times = self._lost[assignment.key]
+        if times == LOST_WORKER_TRIES:
+            self._seal(
+                assignment.key,
+                f"its worker was lost {times} times, the last time with a node to itself; the kernel's log tells of "
+                "memory that ran out, Ray's of the rest",
+            )
+            return
+        last = times + 1 == LOST_WORKER_TRIES
+        self._coordinator.again(assignment.key, alone="host" if last else assignment.alone)
+        where = ", with a node to itself" if last else ""
+        self._say(
+            assignment,
+            f"its worker was lost; it goes on from its last checkpoint{where} (try {times + 1} of {LOST_WORKER_TRIES})",
+        )
+
+    def _seal(self, key: str, error: str | None) -> None:
+        record = self._coordinator.end(key, error)
+        logger.info("trial %s (%s, %s): %s %s", record.key, record.cell, record.phase, record.status, record.reason)
+
+    def _warn(self, key: str, text: str) -> None:
+        self._say(self._handed_out[key], text)
+
+    def _say(self, assignment: TrialAssignment, text: str) -> None:
+        logger.warning("trial %s (%s, %s): %s", assignment.key, assignment.cell, assignment.phase, text)

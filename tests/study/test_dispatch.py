@@ -1,0 +1,315 @@
+"""What becomes of trials whose workers vanish, whose memory runs out, or whose study is to end; no Ray, no training."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from made_trials import epoch
+
+from study.cell_run import PlannedTrial
+from study.cluster import Slots
+from study.coordinator import StudyCoordinator
+from study.dispatch import HELD_BACK_S, Dispatch
+from study.interruption import Interruption
+from study.plan import plan
+from study.records import TrialRecord, read_record, read_records, write_record
+from study.results import ResultsFolder
+from study.spec import ResourcesSpec, read_study
+from study.store import StoreNews
+from study.trial import TrialAssignment, initial_record
+
+STUDY = """
+name: fake
+arms: {dataset: digits, backbone: gcn, hidden_dim: 6, layers: 2}
+space: {learning_rate: {log_uniform: [1.0e-4, 1.0e-2]}}
+fixed: {max_epochs: 4, batch_size: 32}
+search: {sampler: random, trials: 6}
+confirm: {seeds: [41, 95]}
+"""
+LAST = 4
+
+
+@dataclass
+class Cluster:
+    """Stands for Ray, Tune and workers: begins what it is given, and tells what a test lets happen."""
+
+    folder: ResultsFolder
+    slots: Slots = field(default_factory=lambda: Slots(total=4, on_a_node=2, on_a_gpu=1))
+    now: float = 0.0
+    told: list[str] = field(default_factory=list)
+    interruption: Interruption = field(default_factory=Interruption)
+
+    def __post_init__(self) -> None:
+        self.folder.create()
+        spec = read_study(STUDY)
+        self.coordinator = StudyCoordinator(spec, plan(spec), self.folder, {"digits": "f"}, self._assignment)
+        self.dispatch = Dispatch(
+            self.coordinator, self.slots, StoreNews(self.folder, self.told.append), self.interruption, lambda: self.now
+        )
+
+    def _assignment(self, trial: PlannedTrial) -> TrialAssignment:
+        given = {name: getattr(trial, name) for name in PlannedTrial.__dataclass_fields__}
+        return TrialAssignment(
+            **given,
+            study="fake",
+            data_fingerprint="f",
+            data_root="nowhere",
+            results=str(self.folder.root),
+            threads=1,
+            use_gpu=False,
+            git_commit=None,
+            git_dirty=None,
+        )
+
+    def begin(self) -> TrialAssignment | None:
+        assignment = self.dispatch.next_trial()
+        if assignment is not None:
+            self.dispatch.started(assignment.key)
+        return assignment
+
+    def begin_all(self) -> list[TrialAssignment]:
+        return list(iter(self.begin, None))
+
+    def epoch(self, assignment: TrialAssignment) -> bool:
+        """One epoch on disk and reported; whether the worker goes on."""
+        path = self.folder.live_record(assignment.key)
+        record = read_record(path) if path.exists() else initial_record(assignment, "none", params=0)
+        number = record.num_epochs + 1
+        record = replace(record, epochs=(*record.epochs, epoch(number)), val_metric=0.5)
+        write_record(record, path)
+        return self.dispatch.reported(assignment.key, {"epoch": number, "val_metric": 0.5, "ended": number == LAST})
+
+    def finish(self, assignment: TrialAssignment) -> None:
+        """All epochs that are left, the worker's last word, and its end."""
+        while not (self.folder.live_record(assignment.key).exists() and self._epochs(assignment) == LAST):
+            assert self.epoch(assignment)
+        path = self.folder.live_record(assignment.key)
+        sealed = read_record(path).sealed("finished", "max_epochs", 0.0)
+        write_record(replace(sealed, test_metric=0.5 if assignment.phase == "confirm" else None), path)
+        self.dispatch.ended(assignment.key)
+
+    def _epochs(self, assignment: TrialAssignment) -> int:
+        return read_record(self.folder.live_record(assignment.key)).num_epochs
+
+    def run_out(self, assignment: TrialAssignment, place: str = "host") -> None:
+        """Its worker says that memory ran out, and ends."""
+        assert not self.dispatch.reported(assignment.key, {"out_of_memory": place, "cause": "MemoryError"})
+        self.dispatch.ended(assignment.key)
+
+    def records(self) -> dict[str, TrialRecord]:
+        return {record.key: record for record in read_records(self.folder.records)}
+
+    def finish_all(self) -> None:
+        while not self.dispatch.finished:
+            begun = self.begin_all()
+            assert begun, "nothing is under way, and nothing comes"
+            for assignment in begun:
+                self.finish(assignment)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(ResultsFolder(tmp_path))
+
+
+def begun(cluster: Cluster) -> TrialAssignment:
+    assignment = cluster.begin()
+    assert assignment is not None
+    return assignment
+
+
+def test_every_slot_is_filled_and_the_study_ends(cluster: Cluster) -> None:
+    assert len(cluster.begin_all()) == 4
+    for key in list(cluster.coordinator.live):
+        cluster.finish(cluster.coordinator.live[key])
+    cluster.finish_all()
+    assert [record.status for record in cluster.records().values()] == ["finished"] * 8
+
+
+@pytest.mark.parametrize(("place", "slots_taken"), [("host", 2), ("gpu", 1)])
+def test_a_trial_that_ran_out_of_memory_comes_again_alone_from_where_it_was(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture, place: str, slots_taken: int
+) -> None:
+    first, *others = cluster.begin_all()
+    assert cluster.epoch(first)
+    cluster.run_out(first, place)
+    (line,) = caplog.messages
+    assert line.startswith(f"trial {first.key} ({first.cell}, search): out of {'GPU' if place == 'gpu' else place}")
+    assert "it goes on from its last checkpoint" in line
+
+    again = cluster.dispatch.next_trial()
+    assert again == replace(first, alone=place)
+    # Until a worker has it, nothing else begins: it would take a part of what the trial waits for.
+    cluster.finish(others[0])
+    cluster.finish(others[1])
+    assert cluster.begin() is None
+    cluster.dispatch.started(first.key)
+    assert len(cluster.begin_all()) == 4 - 1 - slots_taken
+    assert cluster.epoch(again)
+    assert [e.epoch for e in read_record(cluster.folder.live_record(first.key)).epochs] == [1, 2]
+    for key in list(cluster.coordinator.live):
+        cluster.finish(cluster.coordinator.live[key])
+    cluster.finish_all()
+    assert [record.status for record in cluster.records().values()] == ["finished"] * 8
+
+
+def test_a_trial_that_waits_for_a_node_of_its_own_holds_the_others_back_for_ten_minutes(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, *_ = cluster.begin_all()
+    cluster.run_out(first)
+    assert cluster.dispatch.next_trial() is not None
+    cluster.finish(second)
+    cluster.now = HELD_BACK_S
+    assert cluster.begin() is None
+    cluster.now += 1
+    cluster.finish(cluster.coordinator.live[next(key for key in cluster.coordinator.live if key != first.key)])
+    assert cluster.begin() is not None
+    assert caplog.messages[-1].endswith("still waits for a node to itself; the others wait for it no longer")
+
+
+@pytest.mark.parametrize(
+    ("places", "tries"),
+    [(("host", "host"), 2), (("gpu", "gpu"), 2), (("host", "gpu"), 2), (("gpu", "host", "host"), 3)],
+)
+def test_memory_that_runs_out_under_a_trial_alone_fails_it(
+    cluster: Cluster, places: tuple[str, ...], tries: int
+) -> None:
+    """Who had a node to itself had its GPUs too; who had a GPU alone may still get the node."""
+    assert tries == len(places)
+    first = begun(cluster)
+    for place in places:
+        assert first.key not in cluster.records()
+        if place == "host":
+            cluster.dispatch.lost_to_memory(first.key, "OutOfMemoryError: 1 worker was killed")
+            cluster.dispatch.ended(first.key, lost=True)
+        else:
+            cluster.run_out(first, place)
+        if first.key in cluster.coordinator.live:
+            pytest.fail("its worker is gone")
+        if first.key not in cluster.records():
+            assert begun(cluster).key == first.key
+    record = cluster.records()[first.key]
+    assert record.status == "failed"
+    assert record.reason is not None
+    assert "what would help: a smaller batch_size (here 32)" in record.reason
+    cluster.finish_all()
+    assert len(cluster.records()) == 8
+
+
+def test_a_lost_worker_is_replaced_twice_the_second_time_alone(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = begun(cluster)
+    for alone in (None, "host"):
+        cluster.dispatch.ended(first.key, lost=True)
+        assert begun(cluster) == replace(first, alone=alone)
+    cluster.dispatch.ended(first.key, lost=True)
+    record = cluster.records()[first.key]
+    assert record.status == "failed"
+    assert record.reason is not None
+    assert record.reason.startswith("its worker was lost 3 times, the last time with a node to itself")
+    assert [line.rpartition("checkpoint")[2] for line in caplog.messages] == [
+        " (try 2 of 3)",
+        ", with a node to itself (try 3 of 3)",
+    ]
+
+
+def test_a_failure_that_no_disk_took_is_sealed_with_its_cause(cluster: Cluster) -> None:
+    first = begun(cluster)
+    assert not cluster.dispatch.reported(first.key, {"failed": "OSError: [Errno 28] No space left on device"})
+    cluster.dispatch.ended(first.key)
+    record = cluster.records()[first.key]
+    assert (record.status, record.reason) == ("failed", "OSError: [Errno 28] No space left on device")
+
+
+def test_a_store_that_refuses_is_told_once_whoever_meets_it(cluster: Cluster) -> None:
+    first, second, *_ = cluster.begin_all()
+    for assignment in (first, second, first):
+        assert cluster.dispatch.reported(assignment.key, {"store_trouble": "full"})
+    assert len(cluster.told) == 1
+    assert cluster.epoch(first)
+    assert cluster.epoch(second)
+    assert cluster.told[1:] == [f"{cluster.folder.root} can be written again; the study goes on"]
+
+
+def test_asked_to_end_each_trial_keeps_its_epoch_and_stays_live(cluster: Cluster) -> None:
+    first, second, third, fourth = cluster.begin_all()
+    cluster.finish(first)
+    for _ in range(LAST - 1):
+        assert cluster.epoch(second)
+    cluster.interruption.request()
+    assert cluster.begin() is None
+    assert cluster.dispatch.finished
+    assert not cluster.dispatch.stops_at_once
+    assert cluster.epoch(second), "at its last epoch: it ends by itself"
+    cluster.finish(second)
+    assert not cluster.epoch(third)
+    cluster.dispatch.ended(third.key)
+    assert not cluster.dispatch.stops_at_once
+    assert not cluster.dispatch.reported(fourth.key, {"store_trouble": "full"})
+    cluster.dispatch.ended(fourth.key)
+    assert cluster.dispatch.stops_at_once
+    assert not cluster.coordinator.done
+    assert cluster.records().keys() == {first.key, second.key}
+    assert read_record(cluster.folder.live_record(third.key)).num_epochs == 1
+
+    again = Cluster(cluster.folder)
+    again.finish_all()
+    assert [record.status for record in again.records().values()] == ["finished"] * 8
+    assert len(again.folder.journal_file.read_text().splitlines()) == 6
+
+
+def test_a_worker_that_is_lost_while_the_study_ends_is_left_for_the_next_start(cluster: Cluster) -> None:
+    first, second, *_ = cluster.begin_all()
+    cluster.interruption.request()
+    cluster.dispatch.ended(first.key, lost=True)
+    cluster.run_out(second)
+    assert cluster.records() == {}
+    assert {first.key, second.key} <= cluster.coordinator.live.keys()
+
+
+def test_errors_of_the_study_end_it_at_once(cluster: Cluster) -> None:
+    cluster.begin_all()
+    cluster.dispatch.errors.append(ValueError("a record that cannot be read"))
+    assert cluster.dispatch.stops_at_once
+
+
+NODES = [
+    {"Alive": True, "Resources": {"CPU": 8.0, "GPU": 2.0, "memory": 1e9}},
+    {"Alive": True, "Resources": {"CPU": 4.0}},
+    {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}},
+]
+
+
+@pytest.mark.parametrize(
+    ("resources", "total", "node", "gpu"),
+    [
+        # CPUs alone: 8 and 4 trials of one core.
+        ({}, 12, (8, {"CPU": 8, "GPU": 2}), (1, {"CPU": 1, "GPU": 1})),
+        ({"cpus_per_trial": 3}, 3, (2, {"CPU": 8, "GPU": 2}), (1, {"CPU": 3, "GPU": 1})),
+        # Two GPUs with four quarters each; the other node has none.
+        ({"gpus_per_trial": 0.25}, 8, (8, {"CPU": 8, "GPU": 2}), (4, {"CPU": 1, "GPU": 1})),
+        ({"gpus_per_trial": 1.0}, 2, (2, {"CPU": 8, "GPU": 2}), (1, {"CPU": 1, "GPU": 1})),
+        ({"max_concurrent": 5}, 5, (8, {"CPU": 8, "GPU": 2}), (1, {"CPU": 1, "GPU": 1})),
+        ({"cpus_per_trial": 99}, 0, (0, {"CPU": 8, "GPU": 2}), (1, {"CPU": 99, "GPU": 1})),
+    ],
+)
+def test_the_slots_of_a_cluster(
+    resources: dict[str, float], total: int, node: tuple[int, dict[str, float]], gpu: tuple[int, dict[str, float]]
+) -> None:
+    slots = Slots.of(NODES, ResourcesSpec(**resources))
+    assert slots.total == total
+    assert (slots.taken_by("host"), slots.asked_by("host")) == node
+    assert (slots.taken_by("gpu"), slots.asked_by("gpu")) == gpu
+    assert slots.taken_by(None) == 1
+    cpus, gpus = resources.get("cpus_per_trial", 1), resources.get("gpus_per_trial", 0)
+    assert slots.asked_by(None) == {"CPU": cpus, **({"GPU": gpus} if gpus else {})}
+
+
+@pytest.fixture(autouse=True)
+def _warnings(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, logger="study")
