@@ -51,6 +51,7 @@ def test_a_ctrl_c_that_a_shell_had_ignored_stays_ignored() -> None:
 
 
 def test_a_pause_ends_with_the_signal() -> None:
+    signal.signal(signal.SIGINT, ours)  # a shell's background job may have it ignored
     with Interruption() as interruption:
         interruption.pause(0)
         timer = threading.Timer(0, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))

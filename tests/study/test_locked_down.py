@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from made_trials import assignment, record
 
 from bimp.data import open_prepared, prepare
 from study.cluster import masked_command
+from study.plan import plan
 from study.records import read_record, write_record
 from study.results import ResultsFolder, ResultsFolderError
 from study.spec import SpecError, read_study, study_text
@@ -22,14 +24,9 @@ from study.trial import TrialProgress, train_trial
 
 ROOT = Path(__file__).parents[2]
 CODE = [
-    *sorted(
-        path
-        for folder in ("bimp", "study", "reports", "benchmarks")
-        for path in (ROOT / folder).rglob("*.py")
-        if "published" not in path.parts
-    ),
     ROOT / "run_study.py",
     ROOT / "aggregate.py",
+    *(path for folder in ("bimp", "study", "reports", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))),
 ]
 
 MAY_UNPICKLE = {"bimp/data/images.py"}
@@ -89,7 +86,7 @@ def test_a_checkpoint_that_holds_code_is_not_run_and_the_trial_begins_at_the_beg
     write_record(record(trial, epochs=2), folder.live_record(trial.key))
     content = {"epoch": 2, "status": "running", "trap": Trap(sprung)}
     if how == "pickle":
-        folder.checkpoint(trial.key).write_bytes(pickle.dumps(content))
+        folder.checkpoint(trial.key).write_bytes(pickle.dumps(content, protocol=2))
     else:
         torch.save(content, folder.checkpoint(trial.key))
     progress = next(train_trial(trial))
@@ -130,8 +127,16 @@ def test_a_study_of_a_name_that_leads_away_is_refused(name: str, tmp_path: Path)
     # Nor may --as give it one.
     file = tmp_path / "study.yaml"
     file.write_text(STUDY.format(name="good"))
-    with pytest.raises(SpecError, match="name"):
+    with pytest.raises(SpecError, match=r"--as: found .* letters, digits, - and _"):
         read_study(study_text(file, name), str(file))
+
+
+def test_the_id_of_a_cell_is_one_part_of_a_path_whatever_its_arms_are_called() -> None:
+    arms = "backbone: [gcn, benchmarks.faults.hungry:Large], placement: [none, boosting, [2]], num_clusters: 3"
+    spec = read_study(STUDY.format(name="cells").replace("backbone: gcn", arms))
+    ids = [cell.id for cell in plan(spec).cells]
+    assert len(set(ids)) == len(ids) == 6
+    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_+-]*", name) for name in ids), ids
 
 
 @given(st.text(max_size=12))
