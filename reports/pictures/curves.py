@@ -44,7 +44,11 @@ def learning_curves(material: Material) -> Drawn:
     return Drawn(
         pictures=in_pictures("learning-curves", "Learning curves", CURVES_CAPTION, compared(drawn), draw),
         skipped=_skipped(
-            "learning curves", confirmed, drawn, "no confirm run has finished", "no validation metric is a number"
+            "learning curves",
+            confirmed,
+            drawn,
+            "no confirm run has finished",
+            "fewer than two epochs have a metric of all runs",
         ),
     )
 
@@ -68,7 +72,7 @@ def gate_spread(material: Material) -> Drawn:
             confirmed,
             drawn,
             "no confirm run of a bilateral gate has finished",
-            "their records hold no values of the gate",
+            "fewer than two epochs have values of the gate of all runs",
         ),
     )
 
@@ -84,7 +88,8 @@ def mean_curve(trials: Sequence[DrawnTrial], name: str) -> tuple[np.ndarray, np.
 
 
 def _has(cell: DrawnCell, name: str) -> bool:
-    return bool(np.isfinite(mean_curve(cell.confirm, name)[1]).any())
+    """Whether there is a curve: two epochs in which all runs have a number."""
+    return int(np.isfinite(mean_curve(cell.confirm, name)[1]).sum()) > 1
 
 
 def _skipped(

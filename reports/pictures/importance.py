@@ -20,15 +20,19 @@ if TYPE_CHECKING:
 LEAST_TRIALS = 8
 """Comparable trials below which an importance would be chance."""
 
+MOST_TRIALS = 300
+"""Of more, so many count, evenly from the order of the search: the time grows faster than their number."""
+
 SEED = 0
 KIND = "importance"
 _BAR = 0.13
 """Height of a bar with the gap above it, in inches."""
 
 CAPTION = (
-    "Share of the variance of the last validation metric that each searched hyperparameter explains, over the n search "
-    "trials that finished or reached the last rung and in which all of them exist: fANOVA (bars) and mean decrease of "
-    f"impurity (marks), both as in Optuna with seed {SEED}. Where the two differ much, n is too small to rank."
+    "Share of the variance of the last validation metric that each searched hyperparameter explains, over n search "
+    "trials that finished or reached the last rung and in which all of them exist (at most "
+    f"{MOST_TRIALS}, evenly from the search): fANOVA (bars) and mean decrease of impurity (marks), both as in Optuna "
+    f"with seed {SEED}. Where the two differ much, n is too small to rank."
 )
 
 
@@ -44,7 +48,7 @@ class Importance:
 def importances(material: Material) -> Drawn:
     """A panel for each cell with enough comparable trials and two or more searched hyperparameters."""
     searched = [cell for cell in material.cells if len(_ranges(cell)) > 1]
-    found = [(cell, _comparable(cell)) for cell in searched]
+    found = [(cell, comparable(cell)) for cell in searched]
     few = [cell.name for cell, trials in found if len(trials) < LEAST_TRIALS]
     many = [(cell, importance(cell)) for cell, trials in found if len(trials) >= LEAST_TRIALS]
     drawn = [(cell, shares) for cell, shares in many if shares is not None]
@@ -87,7 +91,7 @@ def _draw(part: Sequence[tuple[DrawnCell, Importance]]) -> Figure:
 
 def importance(cell: DrawnCell) -> Importance | None:
     """The importances of a cell; None with fewer than :data:`LEAST_TRIALS`, one hyperparameter, or equal values."""
-    ranges, trials = _ranges(cell), _comparable(cell)
+    ranges, trials = _ranges(cell), comparable(cell)
     if len(ranges) < 2 or len(trials) < LEAST_TRIALS or len({trial.val_metric for trial in trials}) < 2:
         return None
     import optuna
@@ -117,9 +121,13 @@ def _ranges(cell: DrawnCell) -> list[SearchedRange]:
     ]
 
 
-def _comparable(cell: DrawnCell) -> list[DrawnTrial]:
+def comparable(cell: DrawnCell) -> list[DrawnTrial]:
+    """The search trials of the cell that its importances are of, in the order of the search."""
     names = [searched.name for searched in _ranges(cell)]
-    return [trial for trial in cell.complete_search if all(trial.settings[name] is not None for name in names)]
+    found = [trial for trial in cell.complete_search if all(trial.settings[name] is not None for name in names)]
+    if len(found) <= MOST_TRIALS:
+        return found
+    return [found[place * len(found) // MOST_TRIALS] for place in range(MOST_TRIALS)]
 
 
 def _distribution(searched: SearchedRange, trials: Sequence[DrawnTrial]) -> BaseDistribution:

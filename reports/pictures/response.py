@@ -22,6 +22,7 @@ from reports.pictures.style import (
     legend,
     logarithmic,
     metric_label,
+    opacity,
     panels,
     whole_numbers,
 )
@@ -107,6 +108,7 @@ def _draw_panel(axes: Axes, material: Material, cell: DrawnCell, key: str) -> No
         marker="o",
         linestyle="none",
         label="last value",
+        alpha=opacity(len(dots)),
         rasterized=len(dots) > MANY_POINTS,
     )
     draw_baselines(axes, material, cell, lambda other: other.best, scale)
@@ -132,6 +134,7 @@ def _draw_edge(axes: Axes, places: Sequence[float], height: float, marker: str, 
             markersize=4,
             linestyle="none",
             label=name,
+            alpha=opacity(len(places)),
             rasterized=len(places) > MANY_POINTS,
         )
 

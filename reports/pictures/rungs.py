@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,6 +20,7 @@ from reports.pictures.style import (
     in_units,
     legend,
     metric_label,
+    opacity,
     panels,
     readable_ticks,
 )
@@ -80,13 +82,14 @@ def _draw_rungs(axes: Axes, cell: DrawnCell) -> None:
             lines[trial.status if trial.status in lines else "other"].append(points)
     many = len(cell.search) > MANY_POINTS
     other = (*lines["pruned"], *lines["other"])
-    axes.add_collection(LineCollection(other, colors=PRUNED, linestyles="--", linewidths=0.5, rasterized=many))
-    axes.add_collection(LineCollection(lines["finished"], colors=BILATERAL[0], linewidths=0.6, rasterized=many))
+    shared: Any = {"alpha": opacity(len(cell.search)), "rasterized": many}
+    axes.add_collection(LineCollection(other, colors=PRUNED, linestyles="--", linewidths=0.5, **shared))
+    axes.add_collection(LineCollection(lines["finished"], colors=BILATERAL[0], linewidths=0.6, **shared))
     ends = (("finished", "o", BILATERAL[0], "finished"), ("pruned", "x", PRUNED, "stopped at a rung"))
     for status, marker, colour, name in ends:
         if lines[status]:
             at, values = zip(*(points[-1] for points in lines[status]), strict=True)
-            axes.plot(at, values, color=colour, marker=marker, linestyle="none", label=name, rasterized=many)
+            axes.plot(at, values, color=colour, marker=marker, linestyle="none", label=name, **shared)
     _mark_rungs(axes, cell)
     axes.set_ylabel(metric_label(cell.cell.metric, cell.cell.direction, "Validation"))
 

@@ -15,6 +15,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from reports.cells import PER_CENT
@@ -67,6 +68,7 @@ _LINE = 0.13
 """Of a title or a legend, in inches."""
 
 _FEW_VALUES = 5
+_OPAQUE = 100
 _APART = 0.15
 """Of two ticks with a text each, as a share of the axis."""
 
@@ -167,7 +169,11 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
         )
         figure.set_figheight(figure.get_figheight() + _LINE * 1.15 * (lines - 1))
         with styled():
-            figure.legend(list(found.values()), names, loc="outside upper center", ncols=columns)
+            drawn = figure.legend(list(found.values()), names, loc="outside upper center", ncols=columns)
+        for drawn_handle in drawn.legend_handles:
+            # What is faint among thousands is not so by itself.
+            if isinstance(drawn_handle, Line2D):
+                drawn_handle.set_alpha(1.0)
 
 
 def metric_label(metric: str, direction: str, split: str) -> str:
@@ -179,6 +185,11 @@ def metric_label(metric: str, direction: str, split: str) -> str:
 def in_units(metric: str, value: float) -> float:
     """A metric of a record in the unit of its axis."""
     return 100.0 * value if metric in PER_CENT else value
+
+
+def opacity(count: int) -> float:
+    """Of each of ``count`` points or lines, so that many show where they are dense."""
+    return 1.0 if count <= _OPAQUE else max(0.08, (_OPAQUE / count) ** 0.5)
 
 
 def whole_numbers(axes: Axes) -> None:

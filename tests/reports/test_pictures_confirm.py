@@ -45,16 +45,18 @@ def test_learning_curves_end_where_the_first_run_does(tmp_path: Path) -> None:
 
 
 def test_an_epoch_without_a_number_in_one_run_is_a_gap(tmp_path: Path) -> None:
-    first, second = two_runs()
-    gap = replace(second, epochs=curve([float("nan"), 0.2]))
-    (axes,) = picture(write_study(tmp_path, [VANILLA], [first, gap]), "learning-curves").figure.axes
-    np.testing.assert_allclose(line(axes, "GCN")[1], [np.nan, 0.3])
+    first, second, *_ = runs(VANILLA, (0.4,) * 4)
+    whole = replace(first, epochs=curve([0.6, 0.4, 0.2]))
+    gap = replace(second, epochs=curve([0.4, float("nan"), 0.1]))
+    (axes,) = picture(write_study(tmp_path, [VANILLA], [whole, gap]), "learning-curves").figure.axes
+    np.testing.assert_allclose(line(axes, "GCN")[1], [0.5, np.nan, 0.15])
 
 
-def test_curves_without_any_number_are_told_and_not_drawn(tmp_path: Path) -> None:
-    records = [replace(record, epochs=curve([float("nan")] * 2)) for record in runs(VANILLA, (0.4,) * 4)]
+@pytest.mark.parametrize("values", [[float("nan")] * 2, [0.5], [0.5, float("nan")]])
+def test_less_than_a_curve_is_told_and_not_drawn(tmp_path: Path, values: list[float]) -> None:
+    records = [replace(record, epochs=curve(values)) for record in runs(VANILLA, (0.4,) * 4)]
     results = write_study(tmp_path, [VANILLA], records)
-    assert skipped(results, "learning curves") == ["ZINC GCN 100k L4: no validation metric is a number"]
+    assert skipped(results, "learning curves") == ["ZINC GCN 100k L4: fewer than two epochs have a metric of all runs"]
     assert skipped(results, "spread of the gate") == ["no confirm run of a bilateral gate has finished"]
 
 
@@ -99,7 +101,8 @@ def test_the_gates_spread_is_drawn_about_a_uniform_gate(tmp_path: Path) -> None:
 
 def test_a_record_without_values_of_the_gate_is_told(tmp_path: Path) -> None:
     results = write_study(tmp_path, [GATED], runs(GATED, (0.4,) * 4))
-    assert skipped(results, "spread of the gate") == ["ZINC bi-GCN 100k L4: their records hold no values of the gate"]
+    reason = "ZINC bi-GCN 100k L4: fewer than two epochs have values of the gate of all runs"
+    assert skipped(results, "spread of the gate") == [reason]
 
 
 def test_every_confirm_run_of_the_clean_study_is_drawn(tmp_path: Path) -> None:

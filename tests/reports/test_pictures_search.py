@@ -14,7 +14,7 @@ from read_pictures import gate_search, legend_of, line, picture, searched, skipp
 from searched_study import clean_study, curve
 
 from reports.pictures.effort import best_so_far
-from reports.pictures.importance import importance
+from reports.pictures.importance import comparable, importance
 from reports.pictures.material import load_material
 from reports.pictures.rungs import rung_counts, rung_points
 
@@ -150,6 +150,16 @@ def test_importance_is_of_the_trials_in_which_all_hyperparameters_exist(tmp_path
     found = importance(cell)
     assert found is not None
     assert found.trials == 10
+
+
+def test_of_many_trials_the_importance_takes_some_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reports.pictures.importance.MOST_TRIALS", 10)
+    trials = [searched(n, 0.1 + n / 10, 2 + (5 * n) % 15, n / 10, "finished") for n in range(30)]
+    (cell,) = load_material(write_study(tmp_path, [gate_search()], trials)).cells
+    found = importance(cell)
+    assert found is not None
+    assert found.trials == 10
+    assert [trial.number for trial in comparable(cell)] == list(range(0, 30, 3))
 
 
 def test_a_study_without_a_search_says_so(tmp_path: Path) -> None:
