@@ -85,8 +85,12 @@ def _plain_label(summary: CellSummary) -> Label:
     return model_label(summary.cell.backbone, summary.chosen.placement, summary.chosen.gate)
 
 
-def _departures_that_differ(summary: CellSummary, together: Sequence[CellSummary]) -> Iterator[Detail]:
-    """Of equal names, the settings in which one departs from its semantics and another does not."""
+def _settings_that_differ(summary: CellSummary, together: Sequence[CellSummary]) -> Iterator[Detail]:
+    """Of equal names, the semantics and encodings that not all have, and in what one departs and another does not."""
+    for name in ("semantics", "pos_enc_dim"):
+        value = getattr(summary.cell, name)
+        if value is not None and any(getattr(other.cell, name) != value for other in together):
+            yield Detail(key=name, value=str(value))
     for name, value in summary.cell.departures:
         if any((name, value) not in other.cell.departures for other in together):
             yield Detail(key=name, value=value)
@@ -110,7 +114,7 @@ def _distinguish(summaries: Sequence[CellSummary]) -> list[tuple[Detail, ...]]:
         or len({detail(summary, key) for summary in summaries}) > 1
     ]
     details = [
-        (*(detail(summary, key) for key in keys), *_departures_that_differ(summary, summaries)) for summary in summaries
+        (*(detail(summary, key) for key in keys), *_settings_that_differ(summary, summaries)) for summary in summaries
     ]
     count = Counter(details)
     return [

@@ -108,11 +108,11 @@ def _pairs(summaries: Sequence[CellSummary]) -> list[Pair]:
 
 
 def _vanilla_of(gated: CellSummary, vanillas: Sequence[CellSummary]) -> CellSummary | None:
-    """The vanilla cell of the same backbone, layers and budget; None where there is none, or no single closest."""
+    """The vanilla cell of the same backbone, semantics, layers and budget; None without one, or a single closest."""
     candidates = [vanilla for vanilla in vanillas if _comparable(gated, vanilla)]
     closeness = [
         sum(getattr(gated.chosen, key) == getattr(vanilla.chosen, key) for key in ("layers", "budget", "hidden_dim"))
-        + (gated.cell.departures == vanilla.cell.departures)
+        + sum(getattr(gated.cell, key) == getattr(vanilla.cell, key) for key in ("departures", "pos_enc_dim"))
         for vanilla in candidates
     ]
     closest = [place for place, value in enumerate(closeness) if value == max(closeness)]
@@ -124,6 +124,7 @@ def _comparable(gated: CellSummary, vanilla: CellSummary) -> bool:
     return (
         gated.cell.backbone == vanilla.cell.backbone
         and (gated.cell.hidden_dim is None) == (vanilla.cell.hidden_dim is None)
+        and (gated.cell.semantics == vanilla.cell.semantics or None in (gated.cell.semantics, vanilla.cell.semantics))
         and all(_same(gated, vanilla, key) for key in ("layers", "budget"))
     )
 

@@ -61,6 +61,8 @@ class Selector(_Strict):
     num_clusters: int | None = None
     sigma_m: float | None = None
     unsupervised_weight: float | None = None
+    pos_enc_dim: int | None = None
+    semantics: Literal["paper", "released"] | None = None
     metric: Metric | None = None
     departures: Mapping[str, str | int | float | bool] | None = None
 

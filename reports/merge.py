@@ -12,7 +12,7 @@ from reports.prose import Note, Text
 
 SAME = (
     *("dataset", "backbone", "placement", "gate", "layers", "budget", "hidden_dim"),
-    *("num_clusters", "sigma_m", "unsupervised_weight", "departures"),
+    *("num_clusters", "sigma_m", "unsupervised_weight", "pos_enc_dim", "semantics", "departures"),
 )
 """Cells that agree in these are one row of a table, whichever studies they are of."""
 

@@ -73,7 +73,7 @@ def _remarks(rows: Sequence[PaperRow]) -> tuple[Note, ...]:
     noted: dict[tuple[str, str], list[PaperRow]] = {}
     for row in rows:
         if row.note:
-            noted.setdefault((row.dataset, row.note), []).append(row)
+            noted.setdefault((row.dataset, row.note.replace("+-", "±")), []).append(row)
     items: tuple[Text, ...] = tuple(
         (f"{found[0].name if len(found) == 1 else dataset}: {note}",) for (dataset, note), found in noted.items()
     )

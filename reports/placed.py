@@ -10,6 +10,7 @@ from reports.labels import Label, model_label
 from reports.layout import Entry, ResultTable
 from reports.layout_file import Selector
 from reports.marks import Mark
+from reports.protocol_flags import RELEASED
 from reports.published import PaperRow
 from reports.summarise import CellSummary, Spread
 
@@ -83,6 +84,8 @@ def _placed_entry(entry: Entry) -> Placed:
         "dataset": cell.dataset,
         "backbone": cell.backbone,
         "metric": cell.metric,
+        "pos_enc_dim": cell.pos_enc_dim,
+        "semantics": cell.semantics,
         "departures": dict(cell.departures),
     }
     return Placed(
@@ -107,6 +110,7 @@ def _placed_row(row: PaperRow, bold: frozenset[PaperRow] | None) -> Placed:
     given: dict[str, Any] = {
         "gate": None if row.placement == "none" else "bilateral",
         "unsupervised_weight": None,
+        "semantics": RELEASED,
         "departures": {},
     }
     printed = Mark.BEST if row.red else Mark.BETTER if row.bold else Mark.PLAIN

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ class PlanCell:
     Attributes:
         id: name of the cell; the ``cell`` of its records.
         dataset, dataset_title: its name in a study file, and in a table.
+        semantics, pos_enc_dim: as the study file gives them; None where it does not, or in a plan of an older version.
         metric, direction: what is reported, and whether a smaller (``min``) or larger (``max``) value is better.
         departures: settings whose value is not that of the study's semantics, by name, as text.
         seeds, folds: every seed is run on every fold; ``folds`` is None where the dataset has one split.
@@ -51,6 +52,8 @@ class PlanCell:
     seeds: tuple[int, ...]
     folds: tuple[int, ...] | None
     departures: tuple[tuple[str, str], ...] = ()
+    semantics: str | None = None
+    pos_enc_dim: int | None = None
 
     @property
     def asked(self) -> tuple[tuple[int, int | None], ...]:
@@ -108,7 +111,7 @@ def _cell(content: object, where: str) -> PlanCell:
     checked = {
         entry.name: _checked(content, entry.name, str(entry.type), where)
         for entry in fields(PlanCell)
-        if entry.name != "departures"
+        if entry.default is MISSING or (entry.name in content and entry.name != "departures")
     }
     cell = PlanCell(**checked, departures=_departures(content, where))
     for key, choices in (("metric", METRICS), ("direction", DIRECTIONS)):

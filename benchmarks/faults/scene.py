@@ -123,6 +123,9 @@ class Stage:
             "PYTHONPATH": str(ROOT),
             **(environment or {}),
         }
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # In the background of a shell, Ctrl-C is ignored, and by all that is started from there.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         arguments = ["run", str(file), "--results", str(results), "--data", str(self.data), *options]
         process = subprocess.Popen(
             [sys.executable, "run_study.py", *arguments],

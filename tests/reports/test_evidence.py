@@ -205,7 +205,7 @@ def test_words_that_name_a_cell(tmp_path: Path, words: str, cell: str) -> None:
 
 def test_a_name_that_is_whole_is_meant_before_one_with_details(tmp_path: Path) -> None:
     plain = vanilla("zinc", "gcn", semantics="paper")
-    departing = vanilla("zinc", "gcn", id="other", departures={"gcn_normalisation": "symmetric"})
+    departing = {**plain, "id": "other", "departures": {"gcn_normalisation": "symmetric"}}
     cells = evidence(write_study(tmp_path, [plain, departing], []))
     assert find_cell(cells, "zinc gcn").cell == plain["id"]
     assert find_cell(cells, "gcn symmetric").cell == "other"

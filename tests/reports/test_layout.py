@@ -229,3 +229,24 @@ def test_a_gated_model_faces_the_vanilla_one_that_departs_as_it_does(tmp_path: P
         ("GCN", "bi-GCN"),
         ("GCN (gcn normalisation symmetric)", ""),
     ]
+
+
+def test_a_gated_model_faces_the_vanilla_one_of_its_semantics(tmp_path: Path) -> None:
+    paper, released = vanilla("zinc", "gcn", id="p", semantics="paper"), gated("zinc", "gcn", semantics="released")
+    assert shape(table_of(tmp_path / "other", [paper, released]))[0][0] == [("GCN", ""), ("", "bi-GCN")]
+    both = [paper, vanilla("zinc", "gcn", id="r", semantics="released"), released]
+    assert shape(table_of(tmp_path / "both", both))[0][0] == [
+        ("GCN (semantics paper)", ""),
+        ("GCN (semantics released)", "bi-GCN"),
+    ]
+    unknown = vanilla("zinc", "gcn", id="unknown")
+    assert shape(table_of(tmp_path / "unknown", [unknown, released]))[0][0] == [("GCN", "bi-GCN")]
+
+
+def test_a_gated_model_faces_the_vanilla_one_with_its_encodings(tmp_path: Path) -> None:
+    cells = [vanilla("zinc", "gcn", id=f"pe{size}", pos_enc_dim=size) for size in (0, 8)]
+    gate = gated("zinc", "gcn", pos_enc_dim=8)
+    assert shape(table_of(tmp_path, [*cells, gate]))[0][0] == [
+        ("GCN (pos enc dim 0)", ""),
+        ("GCN (pos enc dim 8)", "bi-GCN"),
+    ]

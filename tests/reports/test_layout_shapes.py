@@ -108,6 +108,9 @@ def test_the_metric_names_the_heads_and_titles_need_no_results(tmp_path: Path) -
         ({"metric": "accuracy"}, None),
         ({"dataset": "ZINC", "backbone": "GCN"}, "plain"),
         ({"unsupervised_weight": 0.25}, "light"),
+        ({"semantics": "released"}, "released"),
+        ({"semantics": "paper"}, None),
+        ({"pos_enc_dim": 4}, "encoded"),
     ],
 )
 def test_cells_are_selected_by_every_setting(tmp_path: Path, asked: dict[str, object], found: str | None) -> None:
@@ -121,6 +124,8 @@ def test_cells_are_selected_by_every_setting(tmp_path: Path, asked: dict[str, ob
         gated("zinc", "gcn", id="light", unsupervised_weight=0.25),
         gated("zinc", "gcn", id="fixed", budget=None, hidden_dim=145),
         gated("zinc", "gcn", id="deep", layers=16, budget=500_000),
+        gated("zinc", "gcn", id="released", semantics="released"),
+        gated("zinc", "gcn", id="encoded", pos_enc_dim=4),
     ]  # fmt: skip
     study = load_results(write_study(tmp_path, cells, []))
     layout = layout_of(block("zinc", Selector.model_validate(asked)), block("zinc", Selector()))

@@ -39,6 +39,15 @@ def test_the_plan_is_read_in_its_order(tmp_path: Path) -> None:
     assert plan.caption == "words"
 
 
+def test_semantics_and_encodings_may_be_missing_but_not_wrong(tmp_path: Path) -> None:
+    named = vanilla("digits", "gcn", id="named", semantics="released", pos_enc_dim=8)
+    plan = load_plan(write_study(tmp_path / "a", [named, vanilla("digits", "gcn")], []))
+    assert [(cell.semantics, cell.pos_enc_dim) for cell in plan.cells] == [("released", 8), (None, None)]
+    wrong = write_study(tmp_path / "b", [vanilla("digits", "gcn", pos_enc_dim="8")], [])
+    with pytest.raises(ResultsError, match=r"cells\[0\]\.pos_enc_dim: found '8', expected int \| None"):
+        load_plan(wrong)
+
+
 def test_temporary_files_of_running_workers_are_not_records(tmp_path: Path) -> None:
     path = one_record(tmp_path)
     (path.parent / f".{path.name}.abc.tmp").write_bytes(b"half a rec")

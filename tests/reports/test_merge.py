@@ -46,6 +46,8 @@ def test_a_cell_differs_by_any_of_its_settings(tmp_path: Path) -> None:
         {"budget": 500_000},
         {"layers": 5},
         {"departures": {"gcn_normalisation": "symmetric"}},
+        {"semantics": "released"},
+        {"pos_enc_dim": 4},
         {"budget": None, "hidden_dim": 70},
         {"backbone": "gat"},
         {"dataset": "digits"},

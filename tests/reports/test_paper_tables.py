@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_published import printed_rows, shipped_rows
+from test_published import printed_datasets, printed_rows, shipped_datasets, shipped_rows
 from typer.testing import CliRunner
 
 from aggregate import app
@@ -59,6 +59,24 @@ def test_every_number_and_mark_is_as_in_the_papers_source() -> None:
         pytest.skip("BIMP_PAPER_TEX names no LaTeX source of the paper")
     printed = list(printed_rows(Path(named).read_text(encoding="utf-8")))
     assert sorted(map(_plain, written_rows())) == sorted(map(_plain, printed))
+
+
+def written_datasets() -> list[Printed]:
+    grids = paper_tables(find_layouts(["datasets", "small_datasets"]))
+    text = "".join(map(render_fragment, grids))
+    return list(printed_datasets("\n".join(line for line in text.splitlines() if "(dim)" not in line)))
+
+
+def test_every_number_of_the_datasets_is_as_shipped() -> None:
+    assert len(written_datasets()) == 8
+    assert written_datasets() == shipped_datasets()
+
+
+def test_every_number_of_the_datasets_is_as_in_the_papers_source() -> None:
+    named = os.environ.get("BIMP_PAPER_TEX")
+    if not named:
+        pytest.skip("BIMP_PAPER_TEX names no LaTeX source of the paper")
+    assert written_datasets() == list(printed_datasets(Path(named).read_text(encoding="utf-8")))
 
 
 def _plain(row: Printed) -> Printed:

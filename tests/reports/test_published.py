@@ -82,23 +82,25 @@ def test_every_number_of_the_result_tables_is_the_papers(paper: Path) -> None:
     assert sorted(shipped_rows()) == sorted(printed)
 
 
-def test_every_number_of_the_dataset_tables_is_the_papers(paper: Path) -> None:
-    shipped = [
-        (
-            *(row["dataset"], row["graphs_printed"], row["nodes"], row["edges"]),
-            *(row["node_features"], row["node_dim"], row["edge_features"], row["edge_dim"]),
-        )
-        for row in csv.DictReader((FOLDER / "datasets.csv").open(encoding="utf-8"))
-    ]
-    lines = re.findall(r"^ *(.*?(?:\$-\$|\(\d+\))) *\\\\ *$", paper.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    printed = []
-    for line in lines:
+def printed_datasets(source: str) -> Iterator[Printed]:
+    """Every dataset of the two tables of datasets, read from LaTeX source cell by cell."""
+    for line in re.findall(r"^ *(.*?(?:&\s*\$?-\$?|\(\d+\))) *\\\\ *$", source, flags=re.MULTILINE):
         cells = [cell.strip() for cell in line.split("&")][-6:]
         node, edge = (re.fullmatch(r"(.*) \((\d+)\)", cell) for cell in cells[4:])
         assert node
-        printed.append((*cells[:4], *node.groups(), *(edge.groups() if edge else ("", ""))))
+        yield (*cells[:4], *node.groups(), *(edge.groups() if edge else ("", "")))
+
+
+def shipped_datasets() -> list[Printed]:
+    columns = ("dataset", "graphs_printed", "nodes", "edges", "node_features", "node_dim", "edge_features", "edge_dim")
+    rows = csv.DictReader((FOLDER / "datasets.csv").open(encoding="utf-8"))
+    return [tuple(row[column] for column in columns) for row in rows]
+
+
+def test_every_number_of_the_dataset_tables_is_the_papers(paper: Path) -> None:
+    printed = list(printed_datasets(paper.read_text(encoding="utf-8")))
     assert len(printed) == 8
-    assert shipped == printed
+    assert shipped_datasets() == printed
 
 
 def test_the_models_are_those_that_were_run(paper: Path) -> None:

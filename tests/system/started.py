@@ -40,6 +40,9 @@ class Started:
 
     def __init__(self, arguments: list[str], environment: Mapping[str, str]) -> None:
         self._began = time.monotonic()
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # In the background of a shell, Ctrl-C is ignored, and by all that is started from there.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         self.process = subprocess.Popen(
             arguments,
             cwd=ROOT,
