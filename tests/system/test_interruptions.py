@@ -95,11 +95,11 @@ def test_ctrl_c_and_sigterm_stop_a_study_in_one_line_and_it_goes_on(
     )
     first = studies.start(one_by_one.file, results)
     in_mid_trial(first, results, records_before=1, epochs=1)
+    first.ctrl_c()
+    stopped = first.end()
     looked = studies.status(results)
     assert (looked.code, looked.err) == (0, ""), looked
     assert re.search(r"one_by_one: [1-9]/10 trials", looked.out)
-    first.ctrl_c()
-    stopped = first.end()
     assert (stopped.code, stopped.err) == (130, told)
     assert "Traceback" not in stopped.out
     kept = live_record(results, records_before=0, epochs=1)
