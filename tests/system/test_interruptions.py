@@ -95,21 +95,26 @@ def test_ctrl_c_and_sigterm_stop_a_study_in_one_line_and_it_goes_on(
     )
     first = studies.start(one_by_one.file, results)
     in_mid_trial(first, results, records_before=1, epochs=1)
-    first.ctrl_c()
-    stopped = first.end()
     looked = studies.status(results)
     assert (looked.code, looked.err) == (0, ""), looked
     assert re.search(r"one_by_one: [1-9]/10 trials", looked.out)
-    assert (stopped.code, stopped.err) == (130, told)
+    first.ctrl_c()
+    stopped = first.end()
+    assert stopped.code == 130
+    # Between two trials none is waited for, and only the last line is told.
+    assert stopped.err in (told, told.splitlines(keepends=True)[-1])
     assert "Traceback" not in stopped.out
-    kept = live_record(results, records_before=0, epochs=1)
-    assert kept is not None, "the trial under way kept the epoch in which it was"
+    if stopped.err == told:
+        kept = live_record(results, records_before=0, epochs=1)
+        assert kept is not None, "the trial under way kept the epoch in which it was"
 
     second = studies.start(one_by_one.file, results)
     in_mid_trial(second, results, records_before=len(untouched(results)) + 1, epochs=1)
     second.process.send_signal(signal.SIGTERM)
     stopped = second.end()
-    assert (stopped.code, stopped.err) == (130, told)
+    assert stopped.code == 130
+    # Between two trials none is waited for, and only the last line is told.
+    assert stopped.err in (told, told.splitlines(keepends=True)[-1])
 
     third = studies.run(one_by_one.file, results)
     assert third.code == 0, third
