@@ -17,7 +17,11 @@ StudyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The study, a YA
 DataFolder = Annotated[
     Path, typer.Option("--data", envvar="BIMP_DATA", help="Folder of the prepared datasets.", show_default=True)
 ]
-ResultsOption = Annotated[Path | None, typer.Option("--results", help="Results folder.  [default: results/NAME]")]
+ResultsOption = Annotated[
+    str | None,
+    typer.Option("--results", help="Results folder, or s3://BUCKET/FOLDER, gs://...  [default: results/NAME]"),
+]
+Results = Annotated[str, typer.Argument(metavar="DIR", help="The results folder, or its URL.")]
 
 WIDTH_OF_FILES = 120
 NETWORK_PATIENCE_S = 20.0
@@ -61,10 +65,11 @@ def run(
 
     prepare_environment(joins=address is not None)
     from study.driver import RunOptions, run_study
+    from study.location import location
     from study.outcome import print_outcome
     from study.spec import load_study
 
-    folder = results or Path("results") / load_study(file).name
+    folder = Path("results") / load_study(file).name if results is None else location(results)
     if name is not None:
         folder = folder.parent / name if folder.name else folder.resolve().parent / name
     console = _console()
@@ -76,12 +81,13 @@ def run(
 
 
 @app.command()
-def status(results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")]) -> None:
+def status(results: Results) -> None:
     """Show how the study in DIR stands, from its records alone; works while it runs and after it stopped."""
     from study.live_view import render_view
+    from study.location import location
     from study.status import study_status
 
-    view, troubles = study_status(results)
+    view, troubles = study_status(location(results))
     console = _console()
     console.print(render_view(view))
     if view.running:
@@ -92,16 +98,18 @@ def status(results: Annotated[Path, typer.Argument(metavar="DIR", help="The resu
 
 @app.command("rebuild-mlflow")
 def rebuild_mlflow(
-    results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")],
+    results: Results,
     mlflow: Annotated[str | None, typer.Option(help="MLflow tracking URI; else DIR/mlflow.db.")] = None,
 ) -> None:
     """Bring MLflow up to DIR: its records, and the tables, figures and page.html that `aggregate.py` wrote there.
 
     What MLflow holds already stays, and a second time changes nothing.
     """
+    from study.location import location
     from study.tracking import MirrorError, MlflowMirror, default_tracking_uri, masked, mirror_errors
 
-    mirror = MlflowMirror(mlflow or default_tracking_uri(results), results)
+    folder = location(results)
+    mirror = MlflowMirror(mlflow or default_tracking_uri(folder), folder)
     try:
         read = mirror.sync_folder()
         sent = mirror.sync_files()
@@ -114,25 +122,27 @@ def rebuild_mlflow(
 
 
 @app.command()
-def compact(results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")]) -> None:
+def compact(results: Results) -> None:
     """Move the records in DIR into one file, as large studies want it: nothing is lost, and no run may work there."""
     from study.compaction import compact as compact_records
+    from study.location import location
 
-    _console().print(compact_records(results).describe(), markup=False, highlight=False, soft_wrap=True)
+    _console().print(compact_records(location(results)).describe(), markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
 def smoothing(
-    results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")],
+    results: Results,
     data: DataFolder = Path("data"),
     force: Annotated[bool, typer.Option(help="Measure anew what was measured.")] = False,
     trust: Annotated[bool, typer.Option(help="Import the layers of a user's own that the records name.")] = False,
 ) -> None:
     """Measure over-smoothing on the test graphs, layer by layer, from the weights that the study in DIR kept."""
+    from study.location import location
     from study.smoothing import measure_study
 
     console = _console()
-    for trial in measure_study(results, data, force=force, trust=trust):
+    for trial in measure_study(location(results), data, force=force, trust=trust):
         name = f"{trial.record.cell}, seed {trial.record.seed}"
         name += "" if trial.record.fold is None else f", fold {trial.record.fold}"
         kept = f"{trial.path}" if trial.new else f"{trial.path} (was there)"

@@ -44,7 +44,8 @@ def make_large_study(root: Path, singles: int) -> ResultsFolder:
     if singles < TRIALS:
         rest = records.filter(pa.array(~is_single))
         pq.write_table(rest, folder.records / COMPACTED_FILE, row_group_size=10_000, write_page_checksum=True)
-    folder.journal_file.write_text("".join(f"{line}\n" for line in _journal(records)))
+    folder.journal.mkdir()
+    (folder.journal / "000001.jsonl").write_text("".join(f"{line}\n" for line in _journal(records)))
     return folder
 
 

@@ -272,7 +272,7 @@ class SimulatedPool:
             record = record.sealed("finished", "its schedule", self._now)
             if assignment.phase == "confirm":
                 record = replace(record, train_metric=last.val_metric, test_metric=last.val_metric)
-        write_record(record, self._folder.live_record(assignment.key))
+        write_record(record, self._folder.live_record(assignment.key, assignment.attempt))
         del self._live[live.trial_id]
         with self.costs["end"].timed():
             self._searcher.on_trial_complete(trial_id=live.trial_id, result=None, error=False)

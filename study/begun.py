@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from study.attempts import newest_record
 from study.journal import Journal
 from study.plan import BegunCell
-from study.records import RecordError, read_columns, read_record
+from study.records import read_columns
 from study.results import ResultsFolder
 
 _COLUMNS = ("cell", "phase", "status", "seed", "fold")
@@ -18,19 +19,16 @@ def begun_cells(folder: ResultsFolder) -> dict[str, BegunCell]:
     Raises:
         JournalError: the journal cannot be read. RecordError: nor can a record.
     """
-    asked = Counter(entry.cell for entry in Journal(folder.journal_file).entries())
+    asked = Counter(entry.cell for entry in Journal(folder.journal).entries())
     records: Counter[str] = Counter()
     confirmed: defaultdict[str, set[tuple[int, int | None]]] = defaultdict(set)
     for row in read_columns(folder.records, _COLUMNS).to_pylist():
         records[row["cell"]] += 1
         if row["phase"] == "confirm" and row["status"] != "superseded":
             confirmed[row["cell"]].add((row["seed"], row["fold"]))
-    for path in sorted(folder.live.glob("*/record.parquet")):
-        try:
-            record = read_record(path)
-        except RecordError:  # a crash cut it: its trial begins again
-            continue
-        if record.phase == "confirm":
+    for key in folder.live_keys():
+        record = newest_record(folder, key)
+        if record is not None and record.phase == "confirm":
             confirmed[record.cell].add((record.seed, record.fold))
     return {
         cell: BegunCell(asked=asked[cell], confirmed=frozenset(confirmed[cell]), records=records[cell])

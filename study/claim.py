@@ -18,9 +18,9 @@ from study.plan import (
     plan_document,
     study_change,
 )
-from study.records import replacing
 from study.results import ResultsFolder, ResultsFolderError
 from study.spec import SpecError, StudySpec, load_study
+from study.whole_files import found_files, make_folder, write_whole
 
 MOST_NAMES = 6
 """Cells that one line names; the rest is counted."""
@@ -46,10 +46,8 @@ def claim(folder: ResultsFolder, study_file: Path, text: str, spec: StudySpec, p
     notes: tuple[str, ...] = ()
     if folder.study_file.exists() and folder.study_file.read_bytes() != text.encode():
         notes = _take_up(folder, study_file, spec, plan)
-    with replacing(folder.study_file) as temporary:
-        temporary.write_bytes(text.encode())
-    with replacing(folder.plan_file) as temporary:
-        temporary.write_text(json.dumps(plan_document(plan), indent=2) + "\n")
+    write_whole(folder.study_file, text.encode())
+    write_whole(folder.plan_file, (json.dumps(plan_document(plan), indent=2) + "\n").encode())
     return notes
 
 
@@ -75,19 +73,18 @@ def _take_up(folder: ResultsFolder, study_file: Path, spec: StudySpec, plan: Stu
 def _earlier_cells(folder: ResultsFolder) -> dict[str, CellIdentity]:
     """The cells of every file that was kept, each as the latest one has it."""
     cells: dict[str, CellIdentity] = {}
-    for path in sorted(folder.earlier_studies.glob("*.yaml")):
+    for file in found_files(folder.earlier_studies):
         try:
-            cells.update(identities(load_study(path)))
+            cells.update(identities(load_study(file.path)))
         except SpecError:  # as where a layer of a user's own is gone: the journal still knows the keys of its trials
             continue
     return cells
 
 
 def _keep_file(folder: ResultsFolder) -> None:
-    folder.earlier_studies.mkdir(exist_ok=True)
-    number = 1 + sum(1 for _ in folder.earlier_studies.glob("*.yaml"))
-    with replacing(folder.earlier_studies / f"{number:04d}.yaml") as temporary:
-        temporary.write_bytes(folder.study_file.read_bytes())
+    make_folder(folder.earlier_studies)
+    number = 1 + len(found_files(folder.earlier_studies))
+    write_whole(folder.earlier_studies / f"{number:04d}.yaml", folder.study_file.read_bytes())
 
 
 def _notes(change: StudyChange, begun: Mapping[str, BegunCell]) -> Iterable[str]:

@@ -14,9 +14,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from study.lease import Lease
+from study.location import is_remote
 from study.record_files import row_groups
-from study.records import COMPACTED_FILE, SCHEMA, RecordError, merged, replacing, single_files
+from study.records import COMPACTED_FILE, SCHEMA, RecordError, merged, single_files
 from study.results import ResultsFolder, ResultsFolderError
+from study.whole_files import replacing, stamp
 
 ROW_GROUP_BYTES = 32_000_000
 """How much of a row group is in memory at least when it is written; a reader has a few of that size."""
@@ -66,7 +69,7 @@ def compact(results: Path) -> Compaction:
     folder = ResultsFolder(results)
     if not folder.records.is_dir():
         raise ResultsFolderError(f"{results}: no records here; give the results folder of a study")
-    with folder.for_one_run("wait for it, then compact again"):
+    with Lease(folder, "wait for it, then compact again"):
         return _compact(folder)
 
 
@@ -75,16 +78,17 @@ def _compact(folder: ResultsFolder) -> Compaction:
     _remove_leftovers(path)
     singles = single_files(folder.records)
     # A failed trial that is tried again has two records, and the newer file is the one that counts: keep its age.
-    moving = [single for single in singles if not folder.live_record(single.stem).exists()]
+    live = set(folder.live_keys())
+    moving = [single for single in singles if single.stem not in live]
     left = len(singles) - len(moving)
     if not moving:
         return Compaction(path=path, records=_number_of_records(path), moved=0, left=left)
-    stamps = [_stamp(single) for single in moving]
+    stamps = [stamp(single) for single in moving]
     with replacing(path, durable=True) as temporary:
         keys = _write(merged(row_groups(path) if path.exists() else iter(()), moving), temporary)
         _check(temporary, keys)
-    for single, stamp in zip(moving, stamps, strict=True):
-        if _stamp(single) == stamp:
+    for single, before in zip(moving, stamps, strict=True):
+        if stamp(single) == before:
             single.unlink()
     return Compaction(path=path, records=len(keys), moved=len(moving), left=left)
 
@@ -123,13 +127,10 @@ def _number_of_records(path: Path) -> int:
     return sum(table.num_rows for table in row_groups(path, ["key"])) if path.exists() else 0
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
-    entry = path.stat()
-    return entry.st_mtime_ns, entry.st_size, entry.st_ino
-
-
 def _remove_leftovers(path: Path) -> None:
-    """What compactions that were killed had begun to write; none works now, for this one holds the lock."""
+    """What compactions that were killed had begun to write; none works now, for this one holds the lease."""
+    if is_remote(path):  # an object store has no parts of a file
+        return
     for entry in os.scandir(path.parent):
         if entry.name.startswith(f".{path.name}.") and entry.name.endswith(".tmp"):
             Path(entry.path).unlink()

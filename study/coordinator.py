@@ -6,23 +6,24 @@ whoever has work gets the next free one. State is rebuilt from records and journ
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from study.attempts import newest_record
 from study.cell_run import CellRun, PlannedTrial
 from study.journal import Journal, JournalEntry
 from study.out_of_memory import MemoryPlace
 from study.plan import StudyPlan
 from study.progress import StudyView, study_view
-from study.records import RecordError, TrialRecord, read_record, read_records, write_record
-from study.results import ResultsFolder
+from study.records import TrialRecord, read_records, write_record
+from study.results import ResultsFolder, attempt_name
 from study.sealing import seal
 from study.spec import StudySpec
 from study.trial import TrialAssignment
+from study.whole_files import remove_folder
 
 MakeAssignment = Callable[[PlannedTrial], TrialAssignment]
 """Completes a trial with what only the driver knows: folders, threads, the state of the code."""
@@ -44,6 +45,7 @@ class StudyCoordinator:
         folder: the results folder; its records and journal are read here.
         fingerprints: of every dataset's prepared data.
         make_assignment: see :data:`MakeAssignment`.
+        lease: number of the lease under which this run works in the folder.
 
     Raises:
         JournalError: the journal belongs to another study or to other data.
@@ -56,12 +58,15 @@ class StudyCoordinator:
         folder: ResultsFolder,
         fingerprints: dict[str, str],
         make_assignment: MakeAssignment,
+        lease: int = 1,
     ) -> None:
         self.cells = {cell.id: CellRun(cell, spec, fingerprints[cell.dataset]) for cell in plan.cells}
         self.live: dict[str, TrialAssignment] = {}
         self._study = spec.name
         self._folder = folder
-        self._journal = Journal(folder.journal_file)
+        self._journal = Journal(folder.journal, lease)
+        self._lease = lease
+        self._launches: Counter[str] = Counter()
         self._make_assignment = make_assignment
         self._pruned_at: dict[str, int] = {}
         self._again: deque[TrialAssignment] = deque()
@@ -91,15 +96,11 @@ class StudyCoordinator:
         before it asks again, and the last cell to end is not left alone with slots that wait for its last trials.
         """
         if self._again:
-            assignment = self._again.popleft()
-            self.live[assignment.key] = assignment
-            return assignment
+            return self._hand_out(self._again.popleft())
         trial = self._first(CellRun.next_begun) or self._first(CellRun.next_confirm) or self._next_search()
         if trial is None:
             return None
-        assignment = self._make_assignment(trial)
-        self.live[trial.key] = assignment
-        return assignment
+        return self._hand_out(self._make_assignment(trial))
 
     def report(self, key: str, epoch: int, val_metric: float, *, ended: bool) -> bool:
         """Hear of an epoch of a live trial; False if the trial is to be pruned here.
@@ -130,6 +131,12 @@ class StudyCoordinator:
         self._pruned_at.pop(key, None)
         self._again.append(replace(self.live.pop(key), alone=alone))
 
+    def _hand_out(self, assignment: TrialAssignment) -> TrialAssignment:
+        self._launches[assignment.key] += 1
+        attempt = attempt_name(self._lease, self._launches[assignment.key])
+        self.live[assignment.key] = replace(assignment, attempt=attempt)
+        return self.live[assignment.key]
+
     def _first(self, wanted: Callable[[CellRun], PlannedTrial | None]) -> PlannedTrial | None:
         return next((trial for run in self.cells.values() if (trial := wanted(run)) is not None), None)
 
@@ -159,7 +166,7 @@ class StudyCoordinator:
         )
 
     def _take_up(self) -> None:
-        self._journal.repair()
+        self._journal.begin()
         sealed: dict[str, TrialRecord] = {}
         for record in read_records(self._folder.records):
             if record.status not in ("failed", "superseded"):
@@ -179,15 +186,12 @@ class StudyCoordinator:
         trials begin again.
         """
         records = {}
-        for folder in self._folder.live.iterdir():
-            try:
-                record = read_record(folder / "record.parquet")
-            except RecordError:
-                record = None
-            if record is None or folder.name in sealed:
-                shutil.rmtree(folder)
+        for key in self._folder.live_keys():
+            record = None if key in sealed else newest_record(self._folder, key)
+            if record is None:
+                remove_folder(self._folder.live_folder(key))
             else:
-                records[folder.name] = record
+                records[key] = record
         return records
 
     def _retire(self, run: CellRun) -> None:

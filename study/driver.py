@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +15,9 @@ from study.claim import claim
 from study.cluster import start_ray, stop_on_sigterm, stop_ray
 from study.coordinator import MakeAssignment, StudyCoordinator
 from study.faults import StudyInterruptedError, require_folder
+from study.lease import Lease
 from study.live_view import LiveView
+from study.location import absolute
 from study.plan import StudyPlan
 from study.plan import plan as plan_study
 from study.provenance import git_state
@@ -61,7 +64,7 @@ def run_study(study_file: Path, options: RunOptions, console: Console) -> StudyE
         FolderError: no results or data can be written where they should be.
         StudyInterruptedError: Ctrl-C or SIGTERM; what ended is on record.
     """
-    folder = ResultsFolder(options.results.resolve())
+    folder = ResultsFolder(absolute(options.results))
     try:
         end = _run_to_its_end(study_file, folder, options, console)
         if end is not None:
@@ -79,14 +82,14 @@ def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions
     spec = read_study(text, str(study_file))
     plan = plan_study(spec)
     require_folder(folder.root, "--results")
-    with folder.for_one_run():
+    with Lease(folder, tell=partial(console.print, markup=False, highlight=False, soft_wrap=True)) as lease:
         for note in claim(folder, study_file, text, spec, plan):
             console.print(note, markup=False, highlight=False, soft_wrap=True)
         fingerprints = _checked_data(plan, options.data, console)
         assign = _assignments(spec, folder, options, fingerprints)
-        coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign)
+        coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign, lease.attempt)
         if not coordinator.done:
-            tables = _train(coordinator, spec, folder, options, console)
+            tables = _train(coordinator, spec, folder, lease, options, console)
         else:
             tables = write_tables(folder.root, folder.tables)
             if options.mlflow is not None:
@@ -110,7 +113,12 @@ def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, cons
 
 
 def _train(
-    coordinator: StudyCoordinator, spec: StudySpec, folder: ResultsFolder, options: RunOptions, console: Console
+    coordinator: StudyCoordinator,
+    spec: StudySpec,
+    folder: ResultsFolder,
+    lease: Lease,
+    options: RunOptions,
+    console: Console,
 ) -> TableFiles | None:
     """Train what is left; the tables, or None if it was interrupted."""
     slots = start_ray(options.address, spec.resources)
@@ -124,7 +132,7 @@ def _train(
             options.mlflow, folder.root, done=lambda: coordinator.done, ended_cells=lambda: coordinator.ended_cells
         ):
             with LiveView(lambda: coordinator.view(slots.total), console):
-                tune_study(coordinator, folder, slots)
+                tune_study(coordinator, folder, slots, lease)
             # Within the mirror's block, whose end takes the tables to MLflow.
             return write_tables(folder.root, folder.tables) if coordinator.done else None
     finally:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from study.location import is_remote
 from study.store import store_trouble
+from study.whole_files import bucket_exists
 
 
 class StudyInterruptedError(RuntimeError):
@@ -16,17 +18,29 @@ class FolderError(ValueError):
 
 
 def require_folder(path: Path, option: str) -> None:
-    """Make the folder ``path``, which ``option`` named, where it is missing.
+    """Make the folder ``path``, which ``option`` named, where it is missing; of an object store find the bucket.
 
     Raises:
-        FolderError: a file is in its way, or the place cannot be written.
+        FolderError: a file is in its way, the place cannot be written, or there is no such bucket.
     """
+    if is_remote(path):
+        _require_bucket(path, option)
+        return
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(
             f"{path}: no folder can be made there ({error.strerror}); name another with {option}"
         ) from error
+
+
+def _require_bucket(path: Path, option: str) -> None:
+    try:
+        there = bucket_exists(path)
+    except OSError as error:
+        raise FolderError(f"{path}: the bucket cannot be read ({error}); name another with {option}") from error
+    if not there:
+        raise FolderError(f"{path}: there is no such bucket; make it, or name another with {option}")
 
 
 INTERRUPTIONS = (StudyInterruptedError,)
@@ -51,6 +65,8 @@ def user_errors() -> tuple[type[Exception], ...]:
     from reports import ResultsError
     from study.cluster import ClusterError
     from study.journal import JournalError
+    from study.lease import LeaseLostError
+    from study.location import LocationError
     from study.records import RecordError
     from study.results import ResultsFolderError
     from study.smoothing import SmoothingError
@@ -65,6 +81,8 @@ def user_errors() -> tuple[type[Exception], ...]:
         FolderError,
         DivergedError,
         JournalError,
+        LeaseLostError,
+        LocationError,
         MirrorError,
         RecordError,
         ReleasedError,

@@ -8,13 +8,14 @@ from rich.console import Console
 
 from reports import TableFiles, render_terminal
 from reports.terminal import WIDTH
+from study.location import absolute
 from study.results import ResultsFolder
 from study.tracking import default_tracking_uri, masked, ui_command, ui_page
 
 
 def print_outcome(files: TableFiles, results: Path, mlflow: str | None, console: Console) -> None:
     """Show the table and every path; ``mlflow`` is the tracking URI that the study was given, if any."""
-    folder = ResultsFolder(results.resolve())
+    folder = ResultsFolder(absolute(results))
     tracking_uri = mlflow or default_tracking_uri(folder.root)
     # A narrower terminal wraps the lines; cutting the table to it would lose numbers.
     Console(file=console.file, width=WIDTH, highlight=False).print(render_terminal(files.table))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from study.location import is_remote
 from study.trial_record import SCHEMA, SCHEMA_VERSION, EpochRecord, TrialRecord
+from study.whole_files import make_folder, read_all, write_whole
 
 COMPACTED_FILE = "compacted.parquet"
 """In a folder of records: the file that holds many of them, ordered by key. Any other ``KEY.parquet`` holds one."""
@@ -35,9 +35,10 @@ class CutRecordError(RecordError):
 def write_record(record: TrialRecord, path: Path) -> None:
     """Write ``record`` to ``path`` so that a reader sees the old file or the new one, never a part."""
     table = pa.Table.from_pylist([asdict(record)], schema=SCHEMA)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        pq.write_table(table, temporary, write_page_checksum=True)
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content, write_page_checksum=True)
+    make_folder(path.parent)
+    write_whole(path, content.getvalue().to_pybytes())
 
 
 def read_record(path: Path) -> TrialRecord:
@@ -61,39 +62,45 @@ def read_table(path: Path) -> pa.Table:
     Raises:
         RecordError: not a Parquet file, cut short, not of this project or of another schema version.
     """
-    (table,) = row_groups(path, at_once=True)
+    (content,) = read_all([path])
+    (table,) = row_groups(path, content=content)
     return table
 
 
-def read_single(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """The one row of ``KEY.parquet``: its ``key`` and the given ``columns``, all of them if None.
+def read_singles(paths: Sequence[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """The one row of each ``KEY.parquet``: its ``key`` and the given ``columns``, all of them if None.
 
     Raises:
-        RecordError: as :func:`read_table`, or it is not the record of the trial KEY.
+        RecordError: as :func:`read_table`, or one is not the record of the trial KEY.
     """
-    (table,) = row_groups(path, columns, at_once=True)
-    if table.column("key").to_pylist() != [path.stem]:
-        raise CutRecordError(f"{path}: not the record of trial {path.stem}; move foreign files out of the folder")
-    return table
+    for path, content in zip(paths, read_all(paths), strict=True):
+        (table,) = row_groups(path, columns, content=content)
+        if table.column("key").to_pylist() != [path.stem]:
+            raise CutRecordError(f"{path}: not the record of trial {path.stem}; move foreign files out of the folder")
+        yield table
 
 
-def row_groups(path: Path, columns: Sequence[str] | None = None, *, at_once: bool = False) -> Iterator[pa.Table]:
+def row_groups(
+    path: Path, columns: Sequence[str] | None = None, *, content: bytes | Exception | None = None
+) -> Iterator[pa.Table]:
     """The rows of a record file, a row group at a time or all at once, with checksums verified.
 
     Args:
         path: the file. Once the first table was given, it may be replaced or removed: the rest is still that of before.
         columns: of :data:`SCHEMA` or :data:`RECORD_FILE`; a part of the epochs may be named alone, as
             ``epochs.list.element.epoch``. ``key`` is always read. None: all columns of the schema.
-        at_once: in one table, also where there is no row.
+        content: of the file, where it was read already, or why it could not be; all rows then come in one table, also
+            where there is none. None: it is opened here.
 
     Raises:
         RecordError: as :func:`read_table`.
     """
     chosen = None if columns is None else [name for name in dict.fromkeys(("key", *columns)) if name != RECORD_FILE]
     names_file = columns is not None and RECORD_FILE in columns
-    with _named_errors(path), _opened(path, whole=at_once) as file:
+    with _named_errors(path), _opened(path, content) as file:
         _require_schema(path, file.schema_arrow)
-        groups = [None] if at_once or file.num_row_groups == 0 else range(file.num_row_groups)
+        at_once = content is not None or file.num_row_groups == 0
+        groups = [None] if at_once else range(file.num_row_groups)
         for group in groups:
             table = (
                 file.read(columns=chosen, use_threads=False)
@@ -103,10 +110,17 @@ def row_groups(path: Path, columns: Sequence[str] | None = None, *, at_once: boo
             yield table.append_column(RECORD_FILE, pa.array([path.name] * table.num_rows)) if names_file else table
 
 
-def _opened(path: Path, *, whole: bool) -> pq.ParquetFile:
-    # A study may have a hundred thousand small files: each is read with one call.
-    source = pa.BufferReader(path.read_bytes()) if whole else path
-    return pq.ParquetFile(source, page_checksum_verification=True)
+@contextmanager
+def _opened(path: Path, content: bytes | Exception | None) -> Iterator[pq.ParquetFile]:
+    if isinstance(content, Exception):
+        raise content
+    with ExitStack() as opened:
+        source: Any = path
+        if content is not None:  # a study may have a hundred thousand small files: each is read with one call
+            source = pa.BufferReader(content)
+        elif is_remote(path):
+            source = opened.enter_context(path.open("rb"))
+        yield opened.enter_context(pq.ParquetFile(source, page_checksum_verification=True))
 
 
 def _require_schema(path: Path, schema: pa.Schema) -> None:
@@ -128,50 +142,3 @@ def _named_errors(path: Path) -> Iterator[None]:
             else "remove it, and run the study again"
         )
         raise CutRecordError(f"{path}: not a readable Parquet file ({error}); {mend}") from error
-
-
-class replacing:  # noqa: N801 - used as a verb: ``with replacing(path) as temporary``
-    """A temporary path beside ``path`` that takes its name when the block ends well, and vanishes when it does not.
-
-    Args:
-        path: the file to write.
-        durable: be certain, when the block has ended, that content and name outlive a loss of power.
-    """
-
-    def __init__(self, path: Path, *, durable: bool = False) -> None:
-        self._path = path
-        self._durable = durable
-
-    def __enter__(self) -> Path:
-        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.", suffix=".tmp")
-        os.close(handle)
-        self._temporary = Path(name)
-        # mkstemp's file is its owner's alone; results are read by colleagues and other nodes.
-        self._temporary.chmod(0o666 & ~_umask())
-        return self._temporary
-
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        try:
-            if kind is not None:
-                return
-            if self._durable:
-                _sync(self._temporary)
-            self._temporary.replace(self._path)
-            if self._durable:
-                _sync(self._path.parent)
-        finally:
-            self._temporary.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

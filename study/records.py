@@ -20,10 +20,9 @@ from study.record_files import (
     CutRecordError,
     RecordError,
     read_record,
-    read_single,
+    read_singles,
     read_table,
     record_of,
-    replacing,
     row_groups,
     write_record,
 )
@@ -46,7 +45,6 @@ __all__ = [
     "read_table",
     "record_tables",
     "records_in",
-    "replacing",
     "single_files",
     "write_record",
 ]
@@ -154,9 +152,10 @@ def merged(
 
 def _read_singles(files: Sequence[Path], columns: Sequence[str] | None) -> pa.Table:
     tables = []
+    reader = read_singles(files, columns)
     for path in files:
         try:
-            tables.append(read_single(path, columns))
+            tables.append(next(reader))
         except CutRecordError as error:
             if path.exists():
                 raise

@@ -1,17 +1,17 @@
-"""Where things lie in a results folder."""
+"""Where things lie in a results folder, which may also be a place in an object store."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from study.smoothing_records import SMOOTHING_FOLDER
+from study.whole_files import FoundFile, found_files, make_folder
 
+FIRST_ATTEMPT = "000001-001"
+
+_RECORD = "record.parquet"
 _KEY = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_-]*")
 
 
@@ -24,10 +24,13 @@ class ResultsFolder:
     """The layout of one study's results.
 
     ``records/KEY.parquet`` sealed records, the truth, ``records/compacted.parquet`` many of them in one file;
-    ``live/KEY/`` record and checkpoint of a trial under way;
+    ``live/KEY/ATTEMPT/`` record, checkpoint and, at its end, weights of a trial under way;
     ``weights/KEY.pt`` final weights of a confirm trial; ``smoothing/KEY.parquet`` how alike its rows become;
     ``study.yaml`` and ``plan.json`` what was asked for; ``earlier/`` study files of cells that were dropped since;
-    ``journal.jsonl`` what was begun; ``mlflow.db`` the mirror; ``tables/`` what was made of it.
+    ``journal/`` what was begun; ``lease/`` who works here; ``mlflow.db`` the mirror; ``tables/`` what was made of it.
+
+    A trial is attempted anew when its worker is lost and when the study is started again. Each attempt has a folder of
+    its own (:func:`attempt_name`): a worker that everybody gave up, and that still writes, disturbs none.
     """
 
     root: Path
@@ -58,8 +61,12 @@ class ResultsFolder:
         return self.root / "plan.json"
 
     @property
-    def journal_file(self) -> Path:
-        return self.root / "journal.jsonl"
+    def journal(self) -> Path:
+        return self.root / "journal"
+
+    @property
+    def leases(self) -> Path:
+        return self.root / "lease"
 
     @property
     def tables(self) -> Path:
@@ -79,11 +86,33 @@ class ResultsFolder:
     def live_folder(self, key: str) -> Path:
         return self.live / _file_name(key)
 
-    def live_record(self, key: str) -> Path:
-        return self.live_folder(key) / "record.parquet"
+    def live_record(self, key: str, attempt: str) -> Path:
+        return self.live_folder(key) / _file_name(attempt) / _RECORD
 
-    def checkpoint(self, key: str) -> Path:
-        return self.live_folder(key) / "checkpoint.pt"
+    def checkpoint(self, key: str, attempt: str) -> Path:
+        return self.live_folder(key) / _file_name(attempt) / "checkpoint.pt"
+
+    def live_weights(self, key: str, attempt: str) -> Path:
+        """The final weights until the trial is sealed."""
+        return self.live_folder(key) / _file_name(attempt) / "weights.pt"
+
+    def attempts(self, key: str) -> list[str]:
+        """The attempts at a trial that have a record, newest first."""
+        files = (file.path for file in found_files(self.live_folder(key)))
+        return sorted({path.parent.name for path in files if path.name == _RECORD}, reverse=True)
+
+    def live_keys(self) -> list[str]:
+        """The trials under way, or left unfinished, with whatever there is of them."""
+        return sorted({file.path.relative_to(self.live).parts[0] for file in found_files(self.live)})
+
+    def live_records(self) -> list[FoundFile]:
+        """Of every trial under way, or left unfinished, the record of its newest attempt, ordered by key."""
+        newest = {}
+        for file in found_files(self.live):
+            parts = file.path.relative_to(self.live).parts
+            if len(parts) == 3 and parts[2] == _RECORD:
+                newest[parts[0]] = file
+        return list(newest.values())
 
     def final_weights(self, key: str) -> Path:
         return self.weights / f"{_file_name(key)}.pt"
@@ -91,41 +120,15 @@ class ResultsFolder:
     def smoothing(self, key: str) -> Path:
         return self.root / SMOOTHING_FOLDER / f"{_file_name(key)}.parquet"
 
-    @contextmanager
-    def for_one_run(self, mend: str = "wait for it, or name another with --results") -> Iterator[None]:
-        """Keep other runs on this machine or this shared disk out; a run that dies lets go.
-
-        Args:
-            mend: what to do where another one works in it.
-
-        Raises:
-            ResultsFolderError: another run works in this folder.
-        """
-        self.root.mkdir(parents=True, exist_ok=True)
-        try:
-            with FileLock(self.root / ".lock", timeout=0):
-                yield
-        except Timeout as error:
-            raise ResultsFolderError(f"{self.root}: another run works in this folder; {mend}") from error
-
-    @property
-    def in_use(self) -> bool:
-        """Whether a run works here at this moment."""
-        lock = self.root / ".lock"
-        if not lock.exists():
-            return False
-        try:
-            with FileLock(lock, timeout=0):
-                return False
-        except Timeout:
-            return True
-        except PermissionError:  # somebody else's folder: no way to know
-            return False
-
     def create(self) -> None:
         """Make the folders that are missing."""
         for folder in (self.records, self.live, self.weights):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
+
+
+def attempt_name(lease: int, launch: int) -> str:
+    """The name of the ``launch``-th attempt at a trial by the run that holds the ``lease``; in order of time."""
+    return f"{lease:06d}-{launch:03d}"
 
 
 def _file_name(key: str) -> str:

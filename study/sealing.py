@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from dataclasses import replace
 
-from study.records import RecordError, TrialRecord, read_record, write_record
+from study.attempts import newest_record
+from study.records import TrialRecord, write_record
 from study.results import ResultsFolder
-from study.store import store_trouble
 from study.trial import TrialAssignment, initial_record
+from study.whole_files import move, remove_folder
 
 
 def seal(
@@ -21,22 +21,16 @@ def seal(
     was lost; then ``pruned_at``, the epoch at which its scheduler stopped it. A failed trial keeps its checkpoint:
     the next start of the study tries it again from there. Of any other, the traceback of an earlier try goes too.
     """
-    record = _sealed(_live_record(assignment, folder), pruned_at, error)
+    live = newest_record(folder, assignment.key, assignment.attempt) or initial_record(assignment, "unknown")
+    record = _sealed(live, pruned_at, error)
+    weights = folder.live_weights(record.key, assignment.attempt)
+    if record.status == "finished" and weights.exists():
+        move(weights, folder.final_weights(record.key))
     write_record(record, folder.record(record.key))
     if record.status != "failed":
-        shutil.rmtree(folder.live_folder(record.key), ignore_errors=True)
+        remove_folder(folder.live_folder(record.key))
         folder.error(record.key).unlink(missing_ok=True)
     return record
-
-
-def _live_record(assignment: TrialAssignment, folder: ResultsFolder) -> TrialRecord:
-    try:
-        return read_record(folder.live_record(assignment.key))
-    except RecordError as error:
-        if store_trouble(error) is not None:
-            raise  # nobody knows yet what the worker wrote
-        # The worker died before its first one, or the disk lost it: no reason to end the study.
-        return initial_record(assignment, "unknown")
 
 
 def _sealed(record: TrialRecord, pruned_at: int | None, error: str | None) -> TrialRecord:

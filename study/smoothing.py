@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import pickle
@@ -153,7 +154,7 @@ def _chunks(split: GraphSplit) -> Iterator[Tensor]:
 
 def _load(config: TrialConfig, record: TrialRecord, weights: Path) -> Network:
     try:
-        kept = torch.load(weights, map_location="cpu", weights_only=True)
+        kept = torch.load(io.BytesIO(weights.read_bytes()), map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, pickle.UnpicklingError, OSError) as error:
         raise SmoothingError(f"{weights}: not readable as weights ({type(error).__name__}); remove the file") from error
     if not isinstance(kept, dict) or kept.get("config") != json.loads(record.config_json):

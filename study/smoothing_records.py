@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from study.records import RecordError, replacing
+from study.records import RecordError
+from study.whole_files import make_folder, write_whole
 
 SMOOTHING_SCHEMA_VERSION = 1
 SMOOTHING_FOLDER = "smoothing"
@@ -71,9 +72,10 @@ SMOOTHING_SCHEMA = pa.schema(
 def write_smoothing(rows: Sequence[SmoothingRow], path: Path) -> None:
     """Write ``rows`` to ``path`` so that a reader sees the old file or the new one, never a part."""
     table = pa.Table.from_pylist([asdict(row) for row in rows], schema=SMOOTHING_SCHEMA)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        pq.write_table(table, temporary, write_page_checksum=True)
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content, write_page_checksum=True)
+    make_folder(path.parent)
+    write_whole(path, content.getvalue().to_pybytes())
 
 
 def read_smoothing(path: Path) -> pa.Table:
@@ -84,7 +86,7 @@ def read_smoothing(path: Path) -> pa.Table:
     """
     mend = "remove it, and run `run_study.py smoothing` again"
     try:
-        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+        table = pq.ParquetFile(pa.BufferReader(path.read_bytes()), page_checksum_verification=True).read()
     except (pa.ArrowInvalid, OSError) as error:
         raise RecordError(f"{path}: not a readable Parquet file ({error}); {mend}") from error
     version = (table.schema.metadata or {}).get(b"bimp_smoothing_schema", b"none").decode()

@@ -75,7 +75,7 @@ def study_status(results: Path) -> tuple[StudyView, list[str]]:
             )
     running = Counter(_cells_of_live_trials(folder))
     keys: dict[str, list[str]] = defaultdict(list)
-    for entry in Journal(folder.journal_file).entries():
+    for entry in Journal(folder.journal).entries():
         keys[entry.cell].append(entry.key)
     repeated = {cell: len(asked) - len(set(asked)) for cell, asked in keys.items()}
     troubles += [f"{cell}: no longer in the study; {count} on record, left out" for cell, count in dropped.items()]
@@ -115,11 +115,11 @@ def _planned(path: Path) -> tuple[str, dict[str, CellGoal]]:
 
 
 def _cells_of_live_trials(folder: ResultsFolder) -> Iterator[str]:
-    for path in folder.live.glob("*/record.parquet"):
+    for file in folder.live_records():
         try:
-            record = read_record(path)
+            record = read_record(file.path)
         except RecordError:
-            if path.exists():  # else it was sealed since it was listed
+            if file.path.exists():  # else it was sealed since it was listed
                 raise
         else:
             if record.status != "failed":  # that one waits for the next start

@@ -1,6 +1,6 @@
 """Writing to a results folder that may be full, read-only or away for a while: said once, and tried again.
 
-What is written is written whole (:class:`study.records.replacing`), so that a refusal leaves the old file as it was.
+What is written is written whole (``study.whole_files``), so that a refusal leaves the old file as it was.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from study.location import is_remote
 from study.results import ResultsFolder
 
 logger = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ STORE_TROUBLES = frozenset(
 )
 """What a disk says that is full, that may not be written, or whose server does not answer: no fault of the code."""
 
+CLIENTS_OF_STORES = frozenset({"aiobotocore", "aiohttp", "botocore", "gcsfs", "s3fs"})
+
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
 
@@ -57,6 +60,9 @@ def store_trouble(error: BaseException | None) -> OSError | None:
     while error is not None:
         if isinstance(error, OSError) and (isinstance(error, StoreAwayError) or error.errno in STORE_TROUBLES):
             return error
+        # What libraries of object stores raise beside OSError tells of the way to the store or of its answer.
+        if type(error).__module__.partition(".")[0] in CLIENTS_OF_STORES:
+            return OSError(errno.EIO, f"{type(error).__name__}: {error}")
         error = error.__cause__
     return None
 
@@ -70,7 +76,7 @@ def require_store(folder: ResultsFolder) -> None:
     Raises:
         StoreAwayError: its folder of live trials is missing.
     """
-    if not folder.live.is_dir():
+    if not is_remote(folder.root) and not folder.live.is_dir():
         raise StoreAwayError(errno.ENOENT, "The results folder is not there", str(folder.root))
 
 
@@ -155,16 +161,29 @@ class PatientStore:
         folder: the store.
         news: hears of refusals.
         pause: waits so many seconds; may raise to end the waiting.
+        fence: called before each try; raises where this run may write no more.
     """
 
-    def __init__(self, folder: ResultsFolder, news: StoreNews, pause: Callable[[float], object]) -> None:
+    def __init__(
+        self,
+        folder: ResultsFolder,
+        news: StoreNews,
+        pause: Callable[[float], object],
+        fence: Callable[[], object] = lambda: None,
+    ) -> None:
         self._folder = folder
         self._news = news
         self._pause = pause
+        self._fence = fence
 
     def __call__(self, act: Callable[[], Written]) -> Written:
         """Do ``act``, again and again while the store refuses; gives what it gave."""
-        tries = trying(self._folder, act, self._pause)
+
+        def fenced() -> Written:
+            self._fence()
+            return act()
+
+        tries = trying(self._folder, fenced, self._pause)
         while True:
             try:
                 trouble = next(tries)

@@ -25,11 +25,14 @@ from bimp.engine import DivergedError, EpochResult, evaluate, fit, load_network
 from bimp.layers.own import import_layer
 from bimp.semantics import TRAIN_SETTINGS
 from bimp.tasks import task_of
+from study.attempts import attempts_until
+from study.location import location
 from study.out_of_memory import MemoryPlace
 from study.provenance import device_name, library_versions
-from study.records import EpochRecord, RecordError, TrialRecord, read_record, replacing, write_record
-from study.results import ResultsFolder
+from study.records import EpochRecord, RecordError, TrialRecord, read_record, write_record
+from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.store import StoreTrouble, store_trouble, trying
+from study.whole_files import make_folder, remove_folder, write_whole
 
 STORE_PATIENCE_S = 3600.0
 """How long a worker waits for a results folder that refuses, before its trial fails and another gets its place."""
@@ -47,11 +50,12 @@ class TrialAssignment:
         study, cell, phase, number, chosen_from, budget: as in :class:`study.records.TrialRecord`.
         config: the complete configuration.
         data_fingerprint: of the prepared dataset that the driver checked.
-        data_root, results: folders that every node sees.
+        data_root: folder that every node sees. results: such a folder, or a place in an object store.
         threads: cores that the trial was given; torch uses exactly as many.
         use_gpu: whether it was given a GPU.
         git_commit, git_dirty: state of the code that drives the study.
         alone: what it has to itself, since memory ran out when it was tried beside others; None: nothing.
+        attempt: which attempt at the trial this is; it writes where no other does.
     """
 
     key: str
@@ -70,6 +74,7 @@ class TrialAssignment:
     git_commit: str | None
     git_dirty: bool | None
     alone: MemoryPlace | None = None
+    attempt: str = FIRST_ATTEMPT
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dict that JSON can hold."""
@@ -116,12 +121,12 @@ def train_trial(
     import_layer(assignment.config.model.backbone)  # the study file names it
     torch.set_num_threads(assignment.threads)
     device = torch.device("cuda" if assignment.use_gpu else "cpu")
-    folder = ResultsFolder(Path(assignment.results))
+    folder = ResultsFolder(location(assignment.results))
     dataset = _open_data(assignment)
     train = dataset.split("train", assignment.config.fold)
     validation = dataset.split("val", assignment.config.fold)
     keep = partial(trying, folder, pause=pause, patience_s=STORE_PATIENCE_S)
-    live = folder.live_record(assignment.key)
+    live = folder.live_record(assignment.key, assignment.attempt)
     record, checkpoint = yield from keep(partial(_begin, assignment, folder, device))
     if checkpoint is not None:
         yield from keep(partial(write_record, record, live))
@@ -130,6 +135,7 @@ def train_trial(
             val_metric=record.epochs[-1].val_metric,
             ended=checkpoint["status"] != "running",
         )
+    earlier_removed = False
     for result in fit(assignment.config, train, validation, device=device, checkpoint=checkpoint):
         if result.status == "diverged":
             yield from keep(partial(write_record, record.sealed("diverged", result.reason, time.time()), live))
@@ -137,7 +143,10 @@ def train_trial(
         record = _with_epoch(record, result)
         checkpoint = result.checkpoint()
         yield from keep(partial(write_record, record, live))
-        yield from keep(partial(_save, checkpoint, folder.checkpoint(record.key)))
+        yield from keep(partial(_save, checkpoint, folder.checkpoint(record.key, assignment.attempt)))
+        if not earlier_removed:
+            yield from keep(partial(_remove_earlier, assignment, folder))
+            earlier_removed = True
         yield TrialProgress(
             epoch=result.epoch, val_metric=record.epochs[-1].val_metric, ended=result.status != "running"
         )
@@ -221,20 +230,31 @@ def _open_data(assignment: TrialAssignment) -> PreparedDataset:
 def _begin(
     assignment: TrialAssignment, folder: ResultsFolder, device: torch.device
 ) -> tuple[TrialRecord, dict[str, Any] | None]:
-    """The record and checkpoint to go on from; epochs that the checkpoint has not seen are dropped."""
-    try:
-        checkpoint = torch.load(folder.checkpoint(assignment.key), map_location="cpu", weights_only=True)
-        record = read_record(folder.live_record(assignment.key))
-    except UNREADABLE as error:
-        if store_trouble(error) is not None:
-            raise  # what is there cannot be read at this moment
-        # There is none yet, or a crash of the machine cut it: the trial begins at the beginning.
-    else:
+    """The record and checkpoint to go on from, those of the newest attempt that has both.
+
+    Epochs that the checkpoint has not seen are dropped.
+    """
+    make_folder(folder.live_record(assignment.key, assignment.attempt).parent)
+    for attempt in attempts_until(folder, assignment.key, assignment.attempt):
+        try:
+            content = io.BytesIO(folder.checkpoint(assignment.key, attempt).read_bytes())
+            checkpoint = torch.load(content, map_location="cpu", weights_only=True)
+            record = read_record(folder.live_record(assignment.key, attempt))
+        except UNREADABLE as error:
+            if store_trouble(error) is not None:
+                raise  # what is there cannot be read at this moment
+            continue  # there is none yet, or a crash of the machine cut it
         kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= checkpoint["epoch"])
         if len(kept) == checkpoint["epoch"]:
             return replace(record, status="running", reason=None, ended_at=None, epochs=kept), checkpoint
-    folder.live_folder(assignment.key).mkdir(exist_ok=True)
     return initial_record(assignment, device_name(device)), None
+
+
+def _remove_earlier(assignment: TrialAssignment, folder: ResultsFolder) -> None:
+    """Drop the checkpoints of earlier attempts, once this one has one of its own."""
+    for attempt in attempts_until(folder, assignment.key, assignment.attempt):
+        if attempt != assignment.attempt:
+            remove_folder(folder.live_record(assignment.key, attempt).parent)
 
 
 def _with_epoch(record: TrialRecord, result: EpochResult) -> TrialRecord:
@@ -285,7 +305,7 @@ def _finish(
         test = evaluate(network, config, dataset.split("test", config.fold), device)
     except DivergedError as cause:
         return record.sealed("diverged", f"after epoch {record.num_epochs}: {cause}", time.time())
-    weights = ResultsFolder(Path(assignment.results)).final_weights(record.key)
+    weights = ResultsFolder(location(assignment.results)).live_weights(record.key, assignment.attempt)
     yield from keep(partial(_save, {"config": config.to_dict(), "network": network.state_dict()}, weights))
     return replace(
         finished,
@@ -301,5 +321,4 @@ def _save(content: dict[str, Any], path: Path) -> None:
     # Into memory first: of a disk that gets full under it, torch.save says nothing that tells it from a fault.
     buffer = io.BytesIO()
     torch.save(content, buffer)
-    with replacing(path) as temporary:
-        temporary.write_bytes(buffer.getbuffer())
+    write_whole(path, buffer.getvalue())

@@ -22,6 +22,7 @@ from study.cluster import Slots
 from study.coordinator import StudyCoordinator
 from study.dispatch import Dispatch
 from study.interruption import Interruption
+from study.lease import Lease
 from study.lost_workers import forgiving_tune
 from study.results import ResultsFolder
 from study.store import PatientStore, StoreNews
@@ -33,13 +34,14 @@ _KILLED_FOR_MEMORY = ("OutOfMemoryError", "running low on memory")
 """By these words Ray's error tells a worker that its memory monitor killed from one that vanished otherwise."""
 
 
-def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, slots: Slots) -> None:
+def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, slots: Slots, lease: Lease) -> None:
     """Run all that the coordinator has to give, as many trials side by side as there are slots.
 
     Ctrl-C and SIGTERM end it early, each trial after its epoch; the second of them at once.
 
     Raises:
         KeyboardInterrupt: by that second one.
+        LeaseLostError: another run has taken the folder.
     """
     os.environ.update(
         TUNE_MAX_PENDING_TRIALS_PG=str(slots.total),
@@ -55,7 +57,8 @@ def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, slots: Slot
     news = StoreNews(folder)
     with Interruption() as interruption, forgiving_tune():
         dispatch = Dispatch(coordinator, slots, news, interruption)
-        coordinator.write_through(PatientStore(folder, news, interruption.pause))
+        lease.on_loss = dispatch.errors.append
+        coordinator.write_through(PatientStore(folder, news, interruption.pause, lease.require))
         # Nobody reads what Tune writes. In the results folder it would need room there, and make the folder anew where
         # its disk is gone. Workers write nothing through Tune, so the folder may be this machine's.
         with TemporaryDirectory(prefix="bimp-tune-", ignore_cleanup_errors=True) as scratch:

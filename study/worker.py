@@ -15,18 +15,20 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import torch
 from ray import tune
 
 from bimp.config import ConfigError
+from study.attempts import newest_record
+from study.location import location
 from study.out_of_memory import failed_alone, one_line, out_of_memory
-from study.records import RecordError, TrialRecord, read_record, write_record
+from study.records import write_record
 from study.results import ResultsFolder
 from study.store import StoreTrouble, require_store
 from study.trial import TrialAssignment, initial_record, train_trial
+from study.whole_files import make_folder, write_whole
 
 
 def run_assignment(config: dict[str, Any]) -> None:
@@ -66,21 +68,16 @@ def _end_of(assignment: TrialAssignment, error: Exception) -> dict[str, Any] | N
 
 
 def _record_failure(assignment: TrialAssignment, error: Exception, cause: str) -> None:
-    folder = ResultsFolder(Path(assignment.results))
+    folder = ResultsFolder(location(assignment.results))
     require_store(folder)
     # Of a network that cannot be built on this node, nothing can be counted.
-    record = _record_so_far(assignment, folder, params=0 if isinstance(error, ConfigError) else None)
-    folder.live_folder(assignment.key).mkdir(exist_ok=True)
-    write_record(record.sealed("failed", cause, time.time()), folder.live_record(assignment.key))
-    folder.errors.mkdir(exist_ok=True)
-    folder.error(assignment.key).write_text("".join(traceback.format_exception(error)))
-
-
-def _record_so_far(assignment: TrialAssignment, folder: ResultsFolder, params: int | None) -> TrialRecord:
-    try:
-        return read_record(folder.live_record(assignment.key))
-    except RecordError:  # there is none, or it is what failed
-        return initial_record(assignment, "unknown", params)
+    record = newest_record(folder, assignment.key, assignment.attempt) or initial_record(
+        assignment, "unknown", params=0 if isinstance(error, ConfigError) else None
+    )
+    failed = record.sealed("failed", cause, time.time())
+    write_record(failed, folder.live_record(assignment.key, assignment.attempt))
+    make_folder(folder.errors)
+    write_whole(folder.error(assignment.key), "".join(traceback.format_exception(error)).encode())
 
 
 def _free_memory(assignment: TrialAssignment) -> None:

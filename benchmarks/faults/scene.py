@@ -143,7 +143,7 @@ class Stage:
 
 def live_record(results: Path, epochs: int = 1) -> TrialRecord | None:
     """The record of a trial under way that has a checkpoint and so many epochs."""
-    for path in (results / "live").glob("*/record.parquet"):
+    for path in (results / "live").glob("*/*/record.parquet"):
         try:
             record = read_record(path)
         except RecordError:  # sealed since it was listed

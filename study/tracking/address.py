@@ -9,7 +9,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from study.records import replacing
+from study.location import is_remote
+from study.whole_files import replacing
 
 CLIENT_SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -52,13 +53,20 @@ def require_known_scheme(tracking_uri: str) -> None:
 
 
 def default_tracking_uri(results: Path) -> str:
-    """The database in the results folder itself: no server is needed."""
-    return f"sqlite:///{results.absolute() / 'mlflow.db'}"
+    """A database in the results folder itself: no server is needed.
+
+    No database can lie in an object store: that of such a study is in ``results/NAME`` of the working folder.
+    """
+    return f"sqlite:///{_folder_on_disk(results) / 'mlflow.db'}"
 
 
 def artifact_location(tracking_uri: str, results: Path) -> str | None:
     """Where runs of a database of our own keep files: in the results folder. None: a server decides itself."""
-    return None if _is_server(tracking_uri) else (results.absolute() / "mlartifacts").as_uri()
+    return None if _is_server(tracking_uri) else (_folder_on_disk(results) / "mlartifacts").as_uri()
+
+
+def _folder_on_disk(results: Path) -> Path:
+    return (Path("results") / results.name if is_remote(results) else results).absolute()
 
 
 def masked(tracking_uri: str) -> str:

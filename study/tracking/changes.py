@@ -10,6 +10,7 @@ from pathlib import Path
 from study.record_files import row_groups
 from study.records import COMPACTED_FILE, RecordError, TrialRecord, read_record, records_in, single_files
 from study.results import ResultsFolder
+from study.whole_files import FoundFile, found_files, stamp
 
 _log = logging.getLogger(__name__)
 _MOST_LOOKS = 3
@@ -27,7 +28,7 @@ class RecordChanges:
         self._folder = folder
         self._compacted = folder.records / COMPACTED_FILE
         self._study = study
-        self._seen: dict[Path, tuple[int, int, int]] = {}
+        self._seen: dict[Path, tuple[object, ...]] = {}
 
     def forget(self) -> None:
         """Give everything again at the next look."""
@@ -40,11 +41,11 @@ class RecordChanges:
             files = self._current_files()
             yield from self._read_compacted(but=files)
             vanished = False
-            for path in files.values():
+            for file in files.values():
                 try:
-                    record = self._read(path)
+                    record = self._read(file)
                 except FileNotFoundError:
-                    vanished |= path.parent == self._folder.records
+                    vanished |= file.path.parent == self._folder.records
                 else:
                     if record is not None:
                         yield record
@@ -60,21 +61,24 @@ class RecordChanges:
                 for table in row_groups(path, ["started_at"]):
                     yield from table.column("started_at").to_pylist()
 
-    def _current_files(self) -> dict[str, Path]:
+    def _current_files(self) -> dict[str, FoundFile]:
         """Of every trial that has a file of its own the one that speaks last: a failed one that is tried again has two.
 
         A live record speaks last beside one in the compacted file, which takes in no trial that has a live record.
         """
-        files = {path.stem: path for path in single_files(self._folder.records)}
-        for path in sorted(self._folder.live.glob("*/record.parquet")):
-            with suppress(FileNotFoundError):  # sealed since it was listed
-                sealed = files.get(path.parent.name)
-                if sealed is None or path.stat().st_mtime_ns > sealed.stat().st_mtime_ns:
-                    files[path.parent.name] = path
+        found = (file for file in found_files(self._folder.records) if file.path.suffix == ".parquet")
+        files = {file.path.stem: file for file in found if file.path.name != COMPACTED_FILE}
+        for file in self._folder.live_records():
+            key = file.path.parent.parent.name
+            if key not in files or file.modified > files[key].modified:
+                files[key] = file
         return files
 
     def _read_compacted(self, but: Collection[str]) -> Iterator[TrialRecord]:
-        if not self._compacted.exists() or not self._is_new(self._compacted):
+        try:
+            if not self._is_new(self._compacted, stamp(self._compacted)):
+                return
+        except FileNotFoundError:
             return
         try:
             for table in row_groups(self._compacted):
@@ -82,24 +86,22 @@ class RecordChanges:
         except RecordError as error:
             self._warn(error)
 
-    def _read(self, path: Path) -> TrialRecord | None:
-        """The record in ``path``; None where it is known already or no record; FileNotFoundError where it is gone."""
-        if not self._is_new(path):
+    def _read(self, file: FoundFile) -> TrialRecord | None:
+        """The record in ``file``; None where it is known already or no record; FileNotFoundError where it is gone."""
+        if not self._is_new(file.path, file.stamp):
             return None
         try:
-            return read_record(path)
+            return read_record(file.path)
         except RecordError as error:
-            path.stat()  # a live record vanishes when its trial is sealed, also between two lines of ours
+            stamp(file.path)  # a live record vanishes when its trial is sealed, also between two lines of ours
             self._warn(error)
             return None
 
-    def _is_new(self, path: Path) -> bool:
-        """Whether the file has changed since this was last asked of it."""
-        entry = path.stat()
-        stamp = (entry.st_mtime_ns, entry.st_size, entry.st_ino)
-        if self._seen.get(path) == stamp:
+    def _is_new(self, path: Path, found: tuple[object, ...]) -> bool:
+        """Whether the file, which was ``found`` with that stamp, has changed since this was last asked of it."""
+        if self._seen.get(path) == found:
             return False
-        self._seen[path] = stamp
+        self._seen[path] = found
         return True
 
     def _warn(self, error: RecordError) -> None:

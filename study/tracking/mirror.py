@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from study.lease import last_holder
 from study.records import RecordError, TrialRecord
 from study.results import ResultsFolder
 from study.status import study_status
@@ -163,7 +164,8 @@ class MlflowMirror:
         Raises:
             StatusError: there is no plan, or it cannot be read.
         """
-        if self._folder.in_use:
+        holder = last_holder(self._folder)
+        if holder is not None and holder.works:
             return
         try:
             view, _ = study_status(self.results)

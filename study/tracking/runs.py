@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from study.location import is_remote
 from study.tracking.address import create_database, set_client_settings
 from study.tracking.content import MetricRow
 from study.tracking.finished_files import FinishedFile
@@ -133,8 +136,13 @@ class MirroredRuns:
 
     def put_files(self, run: MirroredRun, files: Sequence[FinishedFile], tops: Sequence[str]) -> None:
         """Make ``files`` the artifacts of ``run`` at and below ``tops``; others that lie there are removed."""
-        for file in files:
-            self._client.log_artifact(run.run_id, str(file.path), file.folder)
+        with TemporaryDirectory(prefix="bimp-artifacts-") as scratch:
+            for file in files:
+                source = file.path
+                if is_remote(source):  # MLflow takes files of this machine
+                    source = Path(scratch) / source.name
+                    source.write_bytes(file.path.read_bytes())
+                self._client.log_artifact(run.run_id, str(source), file.folder)
         names = {file.name for file in files}
         spare = [name for name in self._artifacts(run, tops) if name not in names]
         if spare:

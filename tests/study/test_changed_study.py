@@ -17,7 +17,7 @@ from study.begun import begun_cells
 from study.journal import Journal, JournalEntry
 from study.plan import BegunCell, StudyChange, identities, in_short, plan, study_change
 from study.records import write_record
-from study.results import ResultsFolder
+from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.spec import SpecError, load_study, read_study, study_text
 
 STUDY = """\
@@ -260,7 +260,8 @@ def folder(tmp_path: Path) -> ResultsFolder:
 
 
 def test_what_was_begun_is_read_from_journal_records_and_live_trials(folder: ResultsFolder) -> None:
-    journal = Journal(folder.journal_file)
+    journal = Journal(folder.journal)
+    journal.begin()
     for number, cell in enumerate((BI_GCN, BI_GCN, GATED_GCN)):
         journal.append(JournalEntry(cell=cell, number=number, key=f"s{number}", values={}))
 
@@ -273,9 +274,9 @@ def test_what_was_begun_is_read_from_journal_records_and_live_trials(folder: Res
     for made in (ended, old, searched):
         write_record(made, folder.record(made.key))
     under_way = trial("c2", GCN, 41, phase="confirm")
-    write_record(under_way, folder.live_record("c2"))
-    folder.live_record("c3").parent.mkdir()
-    folder.live_record("c3").write_bytes(b"PAR1")
+    write_record(under_way, folder.live_record("c2", FIRST_ATTEMPT))
+    folder.live_record("c3", FIRST_ATTEMPT).parent.mkdir(parents=True)
+    folder.live_record("c3", FIRST_ATTEMPT).write_bytes(b"PAR1")
     assert begun_cells(folder) == {
         BI_GCN: BegunCell(asked=2, confirmed=frozenset({(95, None)}), records=3),
         GATED_GCN: BegunCell(asked=1),
@@ -329,7 +330,7 @@ def finish(folder: ResultsFolder, file: Path) -> None:
 
 
 def contents(folder: ResultsFolder) -> dict[str, bytes]:
-    files = (path for path in folder.root.rglob("*") if path.is_file())
+    files = (path for path in folder.root.rglob("*") if path.is_file() and path.parent != folder.leases)
     return {str(path.relative_to(folder.root)): path.read_bytes() for path in files}
 
 
@@ -439,7 +440,9 @@ def test_dropped_cells_stay_on_disk_and_may_come_back_unchanged(
     file = write_study(tmp_path, STUDY)
     run(file, "--results", folder.root)
     finish(folder, file)
-    Journal(folder.journal_file).append(JournalEntry(cell=BI_GATED_GCN, number=0, key="k", values={}))
+    journal = Journal(folder.journal)
+    journal.begin()
+    journal.append(JournalEntry(cell=BI_GATED_GCN, number=0, key="k", values={}))
     records = {path.name for path in folder.records.iterdir()}
     write_study(tmp_path, STUDY.replace("[gcn, gated_gcn]", "gcn"))
     code, out, err = run(file, "--results", folder.root)

@@ -16,6 +16,7 @@ from made_trials import assignment, record
 import run_study
 from bimp.data import prepare
 from study import faults
+from study.lease import Lease
 from study.plan import plan, plan_document, plan_json
 from study.records import write_record
 from study.results import ResultsFolder
@@ -140,9 +141,11 @@ class TestResultsFolder:
         assert_refused(command("run", TINY, "--results", tmp_path, "--data", data), f"{path}: not a readable Parquet")
 
     def test_with_a_journal_that_cannot_be_read(self, command: Command, tmp_path: Path, data: Path) -> None:
-        (tmp_path / "journal.jsonl").write_text("x\n")
+        path = tmp_path / "journal" / "000007.jsonl"
+        path.parent.mkdir()
+        path.write_text("x\n")
         refused = command("run", TINY, "--results", tmp_path, "--data", data)
-        assert_refused(refused, f"{tmp_path / 'journal.jsonl'}:1: not a journal entry")
+        assert_refused(refused, f"{path}:1: not a journal entry")
 
     @pytest.mark.parametrize("option", ["--results", "--data"])
     def test_that_is_a_file(self, command: Command, tmp_path: Path, option: str) -> None:
@@ -212,9 +215,10 @@ class TestCompact:
         assert_refused(command("compact", folder.root), str(folder.record("k1")), "not a readable Parquet file")
 
     def test_a_folder_in_which_a_run_works(self, command: Command, folder: ResultsFolder) -> None:
-        with folder.for_one_run():
+        with Lease(folder):
             refused = command("compact", folder.root)
-        assert_refused(refused, f"{folder.root}: another run works in this folder; wait for it, then compact again")
+        assert_refused(refused, f"{folder.root}: another run works in this folder (process {os.getpid()} of ")
+        assert "; wait for it, then compact again" in refused.err
 
 
 class TestPrepare:

@@ -22,6 +22,7 @@ import study.compaction
 import study.records
 from study.compaction import compact
 from study.journal import Journal, JournalEntry
+from study.lease import Lease
 from study.plan import plan, plan_document
 from study.records import (
     COMPACTED_FILE,
@@ -35,7 +36,7 @@ from study.records import (
     record_tables,
     write_record,
 )
-from study.results import ResultsFolder, ResultsFolderError
+from study.results import FIRST_ATTEMPT, ResultsFolder, ResultsFolderError
 from study.spec import read_study
 from study.status import study_status
 
@@ -171,7 +172,7 @@ def test_a_second_time_changes_nothing(folder: ResultsFolder) -> None:
 def test_a_failed_trial_that_is_to_be_tried_again_keeps_its_file(folder: ResultsFolder) -> None:
     (failed,) = sealed(folder, 1, status="failed", reason="OSError: gone")
     sealed(folder, 2)
-    write_record(failed, folder.live_record(failed.key))
+    write_record(failed, folder.live_record(failed.key, FIRST_ATTEMPT))
     done = compact(folder.root)
     assert (done.records, done.moved, done.left) == (1, 1, 1)
     assert names(folder) == sorted([f"{failed.key}.parquet", COMPACTED_FILE])
@@ -180,8 +181,11 @@ def test_a_failed_trial_that_is_to_be_tried_again_keeps_its_file(folder: Results
 def test_it_stays_out_while_a_run_works_there(folder: ResultsFolder) -> None:
     sealed(folder, 1)
     with (
-        folder.for_one_run(),
-        pytest.raises(ResultsFolderError, match="another run works in this folder; wait for it, then compact again"),
+        Lease(folder),
+        pytest.raises(
+            ResultsFolderError,
+            match=r"another run works in this folder \(process .*\); wait for it, then compact",
+        ),
     ):
         compact(folder.root)
     assert COMPACTED_FILE not in names(folder)
@@ -215,7 +219,9 @@ def test_status_says_the_same(folder: ResultsFolder) -> None:
     sealed(folder, 3, status="pruned", reason="at the rung of epoch 2")
     sealed(folder, 4, status="diverged", reason="epoch 1: loss nan in training")
     sealed(folder, 41, phase="confirm")
-    Journal(folder.journal_file).append(JournalEntry(cell=first.cell, number=0, key=first.key, values={}))
+    journal = Journal(folder.journal)
+    journal.begin()
+    journal.append(JournalEntry(cell=first.cell, number=0, key=first.key, values={}))
     before = study_status(folder.root)
     compact(folder.root)
     assert study_status(folder.root) == before

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
+from study.attempts import newest_record
 from study.cell_run import PlannedTrial
 from study.compaction import compact
 from study.coordinator import StudyCoordinator
-from study.journal import JournalError
+from study.journal import Journal, JournalError
 from study.plan import plan
-from study.records import COMPACTED_FILE, EpochRecord, TrialRecord, read_record, read_records, write_record
+from study.records import COMPACTED_FILE, EpochRecord, TrialRecord, read_records, write_record
 from study.results import ResultsFolder
 from study.spec import StudySpec, read_study
 from study.trial import TrialAssignment, initial_record
@@ -54,8 +55,8 @@ class Workers:
 
     def epoch(self, assignment: TrialAssignment, *, dies_before_report: bool = False) -> bool:
         """One epoch; False once the trial has ended."""
-        path = self.folder.live_record(assignment.key)
-        record = read_record(path) if path.exists() else initial_record(assignment, "none")
+        path = self.folder.live_record(assignment.key, assignment.attempt)
+        record = newest_record(self.folder, assignment.key) or initial_record(assignment, "none")
         epoch = record.num_epochs + 1
         value = self.curve(assignment, epoch)
         self.trained[assignment.key, epoch] += 1
@@ -69,8 +70,9 @@ class Workers:
 
     def report(self, assignment: TrialAssignment) -> bool:
         """Report the last epoch on disk; False if the trial ends with it."""
-        path = self.folder.live_record(assignment.key)
-        record = read_record(path)
+        path = self.folder.live_record(assignment.key, assignment.attempt)
+        record = newest_record(self.folder, assignment.key)
+        assert record is not None
         epoch, value = record.num_epochs, record.epochs[-1].val_metric
         last = epoch == assignment.config.train.max_epochs
         if self.coordinator.report(assignment.key, epoch, value, ended=last) and not last:
@@ -84,7 +86,7 @@ class Workers:
     def begin(self) -> TrialAssignment | None:
         """The next trial; one that goes on reports the last epoch of its earlier worker first."""
         while (assignment := self.coordinator.next_trial()) is not None:
-            if not self.folder.live_record(assignment.key).exists() or self.report(assignment):
+            if newest_record(self.folder, assignment.key) is None or self.report(assignment):
                 return assignment
         return None
 
@@ -286,7 +288,7 @@ confirm: {seeds: [41]}
     searched = [record for record in records(folder).values() if record.phase == "search"]
     assert sorted(record.num_clusters for record in searched) == [2, 3]
     assert run.repeated == 7
-    assert len(folder.journal_file.read_text().splitlines()) == 9
+    assert len(list(Journal(folder.journal).entries())) == 9
     assert start(folder, spec).coordinator.done
 
 
@@ -372,11 +374,11 @@ def test_other_data_under_an_old_journal_is_refused(folder: ResultsFolder) -> No
 
 def test_a_cut_last_line_of_the_journal_is_a_trial_that_never_began(folder: ResultsFolder) -> None:
     start(folder, study()).run(epochs=5)
-    whole = folder.journal_file.read_bytes()
-    folder.journal_file.write_bytes(whole[:-9])
+    (journal,) = folder.journal.iterdir()
+    journal.write_bytes(journal.read_bytes()[:-9])
     workers = start(folder, study())
     assert workers.run()
-    assert folder.journal_file.read_text().count("\n") == 16
+    assert len(list(Journal(folder.journal).entries())) == 16
 
 
 def test_an_extended_search_that_chooses_anew_retires_the_old_confirm_trials(folder: ResultsFolder) -> None:

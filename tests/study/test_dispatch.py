@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from made_trials import epoch
 
+from study.attempts import newest_record
 from study.cell_run import PlannedTrial
 from study.cluster import Slots
 from study.coordinator import StudyCoordinator
 from study.dispatch import HELD_BACK_S, Dispatch
 from study.interruption import Interruption
+from study.journal import Journal
 from study.plan import plan
-from study.records import TrialRecord, read_record, read_records, write_record
+from study.records import TrialRecord, read_records, write_record
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec, read_study
 from study.store import StoreNews
@@ -75,8 +77,8 @@ class Cluster:
 
     def epoch(self, assignment: TrialAssignment) -> bool:
         """One epoch on disk and reported; whether the worker goes on."""
-        path = self.folder.live_record(assignment.key)
-        record = read_record(path) if path.exists() else initial_record(assignment, "none", params=0)
+        path = self.folder.live_record(assignment.key, assignment.attempt)
+        record = newest_record(self.folder, assignment.key) or initial_record(assignment, "none", params=0)
         number = record.num_epochs + 1
         record = replace(record, epochs=(*record.epochs, epoch(number)), val_metric=0.5)
         write_record(record, path)
@@ -84,15 +86,18 @@ class Cluster:
 
     def finish(self, assignment: TrialAssignment) -> None:
         """All epochs that are left, the worker's last word, and its end."""
-        while not (self.folder.live_record(assignment.key).exists() and self._epochs(assignment) == LAST):
+        while self.epochs(assignment) < LAST:
             assert self.epoch(assignment)
-        path = self.folder.live_record(assignment.key)
-        sealed = read_record(path).sealed("finished", "max_epochs", 0.0)
+        path = self.folder.live_record(assignment.key, assignment.attempt)
+        record = newest_record(self.folder, assignment.key)
+        assert record is not None
+        sealed = record.sealed("finished", "max_epochs", 0.0)
         write_record(replace(sealed, test_metric=0.5 if assignment.phase == "confirm" else None), path)
         self.dispatch.ended(assignment.key)
 
-    def _epochs(self, assignment: TrialAssignment) -> int:
-        return read_record(self.folder.live_record(assignment.key)).num_epochs
+    def epochs(self, assignment: TrialAssignment) -> int:
+        record = newest_record(self.folder, assignment.key)
+        return 0 if record is None else record.num_epochs
 
     def run_out(self, assignment: TrialAssignment, place: str = "host") -> None:
         """Its worker says that memory ran out, and ends."""
@@ -141,7 +146,7 @@ def test_a_trial_that_ran_out_of_memory_comes_again_alone_from_where_it_was(
     assert "it goes on from its last checkpoint" in line
 
     again = cluster.dispatch.next_trial()
-    assert again == replace(first, alone=place)
+    assert again == replace(first, alone=place, attempt="000001-002")
     # Until a worker has it, nothing else begins: it would take a part of what the trial waits for.
     cluster.finish(others[0])
     cluster.finish(others[1])
@@ -149,7 +154,7 @@ def test_a_trial_that_ran_out_of_memory_comes_again_alone_from_where_it_was(
     cluster.dispatch.started(first.key)
     assert len(cluster.begin_all()) == 4 - 1 - slots_taken
     assert cluster.epoch(again)
-    assert [e.epoch for e in read_record(cluster.folder.live_record(first.key)).epochs] == [1, 2]
+    assert cluster.epochs(again) == 2
     for key in list(cluster.coordinator.live):
         cluster.finish(cluster.coordinator.live[key])
     cluster.finish_all()
@@ -204,9 +209,9 @@ def test_a_lost_worker_is_replaced_twice_the_second_time_alone(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = begun(cluster)
-    for alone in (None, "host"):
+    for alone, attempt in ((None, "000001-002"), ("host", "000001-003")):
         cluster.dispatch.ended(first.key, lost=True)
-        assert begun(cluster) == replace(first, alone=alone)
+        assert begun(cluster) == replace(first, alone=alone, attempt=attempt)
     cluster.dispatch.ended(first.key, lost=True)
     record = cluster.records()[first.key]
     assert record.status == "failed"
@@ -255,12 +260,12 @@ def test_asked_to_end_each_trial_keeps_its_epoch_and_stays_live(cluster: Cluster
     assert cluster.dispatch.stops_at_once
     assert not cluster.coordinator.done
     assert cluster.records().keys() == {first.key, second.key}
-    assert read_record(cluster.folder.live_record(third.key)).num_epochs == 1
+    assert cluster.epochs(third) == 1
 
     again = Cluster(cluster.folder)
     again.finish_all()
     assert [record.status for record in again.records().values()] == ["finished"] * 8
-    assert len(again.folder.journal_file.read_text().splitlines()) == 6
+    assert len(list(Journal(again.folder.journal).entries())) == 6
 
 
 def test_a_worker_that_is_lost_while_the_study_ends_is_left_for_the_next_start(cluster: Cluster) -> None:

@@ -11,6 +11,7 @@ from study import driver
 from study.claim import claim
 from study.driver import RunOptions, run_study
 from study.faults import FolderError, StudyInterruptedError
+from study.lease import Lease
 from study.plan import plan, plan_document
 from study.results import ResultsFolder, ResultsFolderError
 from study.spec import load_study
@@ -86,10 +87,10 @@ def test_ctrl_c_before_training_says_how_to_go_on(tmp_path: Path, monkeypatch: p
 def test_a_second_run_in_the_same_folder_is_refused_until_the_first_ends(tmp_path: Path) -> None:
     folder = ResultsFolder(tmp_path / "results")
     with (
-        folder.for_one_run(),
+        Lease(folder),
         pytest.raises(ResultsFolderError, match="another run works in this folder"),
-        ResultsFolder(tmp_path / "results").for_one_run(),
+        Lease(ResultsFolder(tmp_path / "results")),
     ):
         pass
-    with folder.for_one_run():
+    with Lease(folder):
         pass

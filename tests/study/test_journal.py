@@ -27,7 +27,8 @@ def entry(number: int = 0, **values: Any) -> JournalEntry:
 
 
 def written(path: Path, entries: list[JournalEntry]) -> Journal:
-    journal = Journal(path)
+    journal = Journal(path.parent)
+    journal.begin()
     for line in entries:
         journal.append(line)
     return journal
@@ -36,7 +37,7 @@ def written(path: Path, entries: list[JournalEntry]) -> Journal:
 @given(ENTRIES)
 def test_entries_come_back_in_order_whatever_they_hold(entries: list[JournalEntry]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "journal.jsonl"
+        path = Path(folder) / "000001.jsonl"
         assert list(written(path, entries).entries()) == entries
         assert (path.read_bytes().count(b"\n") if entries else 0) == len(entries)
 
@@ -44,36 +45,36 @@ def test_entries_come_back_in_order_whatever_they_hold(entries: list[JournalEntr
 @given(ENTRIES.filter(bool), st.data())
 def test_a_last_line_cut_anywhere_is_left_out_and_repaired(entries: list[JournalEntry], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "journal.jsonl"
+        path = Path(folder) / "000001.jsonl"
         journal = written(path, entries)
         whole = path.read_bytes()
         last = len(whole) - (whole[:-1].rfind(b"\n") + 1)
         path.write_bytes(whole[: len(whole) - data.draw(st.integers(1, last))])
         assert list(journal.entries()) == entries[:-1]
-        journal.repair()
+        journal = Journal(path.parent, attempt=2)
+        journal.begin()
         journal.append(entry(7))
         assert list(journal.entries()) == [*entries[:-1], entry(7)]
+        assert [path.name for path in path.parent.iterdir()] == ["000002.jsonl"]
 
 
 def test_an_entry_is_on_disk_when_append_returns(tmp_path: Path) -> None:
-    written(tmp_path / "journal.jsonl", [entry(0, sigma_m=0.25, num_clusters=3)])
-    assert (tmp_path / "journal.jsonl").read_text() == (
+    written(tmp_path / "000001.jsonl", [entry(0, sigma_m=0.25, num_clusters=3)])
+    assert (tmp_path / "000001.jsonl").read_text() == (
         '{"cell":"a-cell","number":0,"key":"key0","values":{"sigma_m":0.25,"num_clusters":3}}\n'
     )
 
 
 def test_a_study_that_never_began_has_an_empty_journal(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.jsonl")
-    journal.repair()
-    assert list(journal.entries()) == []
-    assert not (tmp_path / "journal.jsonl").exists()
+    assert list(Journal(tmp_path / "journal").entries()) == []
+    assert not (tmp_path / "journal").exists()
 
 
 @pytest.mark.parametrize(
     "line", [b"not JSON", b'{"cell": "a"}', b'"a text"', b"[1, 2]", b'{"cell": "\xff"}', b'{"surplus": 1}', b""]
 )
 def test_another_line_that_is_no_entry_is_named(tmp_path: Path, line: bytes) -> None:
-    path = tmp_path / "journal.jsonl"
+    path = tmp_path / "000001.jsonl"
     journal = written(path, [entry(0)])
     path.write_bytes(path.read_bytes() + line + b"\n")
     journal.append(entry(1))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import pickle
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from bimp.data import open_prepared, prepare
 from study.cluster import masked_command
 from study.plan import plan
 from study.records import read_record, write_record
-from study.results import ResultsFolder, ResultsFolderError
+from study.results import FIRST_ATTEMPT, ResultsFolder, ResultsFolderError
 from study.spec import SpecError, read_study, study_text
 from study.trial import TrialProgress, train_trial
 
@@ -83,18 +85,18 @@ def test_a_checkpoint_that_holds_code_is_not_run_and_the_trial_begins_at_the_beg
     folder = ResultsFolder(tmp_path / "results")
     folder.create()
     trial = assignment(folder.root, data, data_fingerprint=open_prepared("digits", data).fingerprint)
-    write_record(record(trial, epochs=2), folder.live_record(trial.key))
+    write_record(record(trial, epochs=2), folder.live_record(trial.key, FIRST_ATTEMPT))
     content = {"epoch": 2, "status": "running", "trap": Trap(sprung)}
     if how == "pickle":
-        folder.checkpoint(trial.key).write_bytes(pickle.dumps(content, protocol=2))
+        folder.checkpoint(trial.key, FIRST_ATTEMPT).write_bytes(pickle.dumps(content, protocol=2))
     else:
-        torch.save(content, folder.checkpoint(trial.key))
+        torch.save(content, folder.checkpoint(trial.key, FIRST_ATTEMPT))
     progress = next(train_trial(trial))
     assert isinstance(progress, TrialProgress)
     assert progress.epoch == 1
-    assert read_record(folder.live_record(trial.key)).num_epochs == 1
+    assert read_record(folder.live_record(trial.key, FIRST_ATTEMPT)).num_epochs == 1
     assert not sprung.exists()
-    torch.load(folder.checkpoint(trial.key), weights_only=True)
+    torch.load(folder.checkpoint(trial.key, FIRST_ATTEMPT), weights_only=True)
 
 
 STUDY = """
@@ -139,10 +141,23 @@ def test_the_id_of_a_cell_is_one_part_of_a_path_whatever_its_arms_are_called() -
     assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_+-]*", name) for name in ids), ids
 
 
+def places_of_a_key(folder: ResultsFolder) -> tuple[Callable[[str], Path], ...]:
+    of_attempts = (folder.live_record, folder.checkpoint, folder.live_weights)
+    return (
+        folder.record,
+        folder.live_folder,
+        folder.final_weights,
+        folder.smoothing,
+        folder.error,
+        *(partial(place, attempt=FIRST_ATTEMPT) for place in of_attempts),
+        *(partial(place, "0a") for place in of_attempts),
+    )
+
+
 @given(st.text(max_size=12))
 def test_whatever_the_key_no_path_leaves_the_folder(key: str) -> None:
     folder = ResultsFolder(Path("/results/study"))
-    for place in (folder.record, folder.live_folder, folder.live_record, folder.checkpoint, folder.final_weights):
+    for place in places_of_a_key(folder):
         try:
             path = place(key)
         except ResultsFolderError:
@@ -155,16 +170,7 @@ def test_whatever_the_key_no_path_leaves_the_folder(key: str) -> None:
 @pytest.mark.parametrize("key", ["..", "../x", "/etc/passwd", "a/b", ".", "", "a\0b", "a\\b", "-x"])
 def test_a_key_that_leads_away_is_refused(key: str) -> None:
     folder = ResultsFolder(Path("/results/study"))
-    places = (
-        folder.record,
-        folder.live_folder,
-        folder.live_record,
-        folder.checkpoint,
-        folder.final_weights,
-        folder.smoothing,
-        folder.error,
-    )
-    for place in places:
+    for place in places_of_a_key(folder):
         with pytest.raises(ResultsFolderError, match="not the key of a trial"):
             place(key)
 

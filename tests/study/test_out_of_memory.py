@@ -21,7 +21,7 @@ from bimp.config import ConfigError
 from bimp.data import open_prepared, prepare
 from study.out_of_memory import MemoryPlace, OutOfMemory, failed_alone, out_of_memory
 from study.records import read_record
-from study.results import ResultsFolder
+from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.trial import TrialAssignment
 from study.worker import reports_of
 
@@ -112,13 +112,16 @@ def test_beside_others_a_trial_that_ran_out_of_memory_is_left_for_another_try(tr
     assert "DefaultCPUAllocator: can't allocate memory: you tried to allocate 281474976710656 bytes" in report["cause"]
     folder = ResultsFolder(Path(trial.results))
     assert not folder.errors.exists()
-    assert not folder.live_record(trial.key).exists() or read_record(folder.live_record(trial.key)).status == "running"
+    assert (
+        not folder.live_record(trial.key, FIRST_ATTEMPT).exists()
+        or read_record(folder.live_record(trial.key, FIRST_ATTEMPT)).status == "running"
+    )
 
 
 def test_alone_it_fails_with_its_cause_and_what_would_help(trial: TrialAssignment) -> None:
     assert list(reports_of(replace(trial, alone="host"))) == []
     folder = ResultsFolder(Path(trial.results))
-    record = read_record(folder.live_record(trial.key))
+    record = read_record(folder.live_record(trial.key, FIRST_ATTEMPT))
     assert record.status == "failed"
     assert record.reason is not None
     assert record.reason.startswith("out of host memory, even with a node to itself (RuntimeError: [enforce fail")
@@ -145,7 +148,7 @@ def test_pytorchs_own_error_for_a_gpu_asks_for_a_gpu(
         assert reports == [{"out_of_memory": "gpu", "cause": cause}]
     else:
         assert reports == []
-        record = read_record(ResultsFolder(Path(trial.results)).live_record(trial.key))
+        record = read_record(ResultsFolder(Path(trial.results)).live_record(trial.key, FIRST_ATTEMPT))
         assert record.reason == failed_alone(OutOfMemory("gpu", cause), trial.config)
         assert record.reason.startswith("out of GPU memory, even with a GPU to itself (OutOfMemoryError")
 

@@ -24,7 +24,7 @@ from bimp.network import Network
 from bimp.tasks import task_of
 from study.plan import plan, plan_document
 from study.records import read_record
-from study.results import ResultsFolder
+from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.spec import SpecError, read_study
 from study.tracking.names import PlannedCell, cell_names
 from study.trial import TrialAssignment, initial_record
@@ -289,7 +289,7 @@ def test_a_node_without_the_module_fails_the_trial_with_its_cause(tmp_path: Path
     ResultsFolder(tmp_path).create()
     given = assignment(trial("no_such_lab:Conv"), tmp_path)
     run_assignment(given.to_dict())
-    record = read_record(ResultsFolder(tmp_path).live_record(given.key))
+    record = read_record(ResultsFolder(tmp_path).live_record(given.key, FIRST_ATTEMPT))
     assert record.status == "failed"
     assert record.reason is not None
     assert record.reason.startswith("ConfigError: backbone: found 'no_such_lab:Conv', expected a module that can be")

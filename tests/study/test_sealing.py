@@ -8,7 +8,7 @@ import pytest
 from made_trials import assignment, record
 
 from study.records import RecordError, Status, read_record, write_record
-from study.results import ResultsFolder
+from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.sealing import seal
 
 TRACEBACK = "Traceback of an earlier try"
@@ -24,8 +24,8 @@ def folder(tmp_path: Path) -> ResultsFolder:
 def live(folder: ResultsFolder, epochs: int, status: Status = "running", reason: str | None = None) -> None:
     trial = assignment(folder.root)
     so_far = record(trial, epochs)
-    write_record(replace(so_far, status=status, reason=reason), folder.live_record(trial.key))
-    folder.checkpoint(trial.key).write_bytes(b"a checkpoint")
+    write_record(replace(so_far, status=status, reason=reason), folder.live_record(trial.key, FIRST_ATTEMPT))
+    folder.checkpoint(trial.key, FIRST_ATTEMPT).write_bytes(b"a checkpoint")
     folder.errors.mkdir()
     folder.error(trial.key).write_text(TRACEBACK)
 
@@ -66,8 +66,8 @@ def test_a_worker_that_ends_without_a_word_failed(folder: ResultsFolder) -> None
 def test_a_worker_that_left_no_record_failed_before_its_first_epoch(folder: ResultsFolder, found: str) -> None:
     trial = assignment(folder.root)
     if found == "a cut record":
-        folder.live_folder(trial.key).mkdir()
-        folder.live_record(trial.key).write_bytes(b"PAR1")
+        folder.live_record(trial.key, FIRST_ATTEMPT).parent.mkdir(parents=True)
+        folder.live_record(trial.key, FIRST_ATTEMPT).write_bytes(b"PAR1")
     sealed = seal(trial, folder, error="its worker was lost 3 times")
     assert (sealed.status, sealed.num_epochs, sealed.device) == ("failed", 0, "unknown")
     assert read_record(folder.record(trial.key)) == sealed
@@ -77,8 +77,8 @@ def test_a_failed_trial_keeps_what_the_next_start_goes_on_from(folder: ResultsFo
     live(folder, epochs=1, status="failed", reason="OSError: gone")
     sealed = seal(assignment(folder.root), folder)
     assert (sealed.status, sealed.reason) == ("failed", "OSError: gone")
-    assert folder.checkpoint(sealed.key).exists()
-    assert folder.live_record(sealed.key).exists()
+    assert folder.checkpoint(sealed.key, FIRST_ATTEMPT).exists()
+    assert folder.live_record(sealed.key, FIRST_ATTEMPT).exists()
     assert folder.error(sealed.key).read_text() == TRACEBACK
 
 

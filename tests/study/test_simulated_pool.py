@@ -18,6 +18,7 @@ from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 from benchmarks.simulated_pool import FakeTraining, Report, SimulatedPool, Timeline, simulated_coordinator
 from study.cluster import Slots
 from study.dispatch import Dispatch
+from study.journal import Journal
 from study.plan import Cell, StudyPlan, plan
 from study.records import read_records
 from study.results import ResultsFolder
@@ -99,7 +100,7 @@ def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def test_every_cell_ends_with_the_trials_it_was_to_have(simulated: Simulated) -> None:
-    journal = Counter(line.split('"')[3] for line in simulated.folder.journal_file.read_text().splitlines())
+    journal = Counter(entry.cell for entry in Journal(simulated.folder.journal).entries())
     assert journal == simulated.sizes
     assert max(Counter(stay.key for stay in simulated.line.stays).values()) == 1
     assert {record.key for record in read_records(simulated.folder.records)} == {

@@ -11,7 +11,7 @@ from study.journal import Journal, JournalEntry
 from study.plan import plan, plan_document
 from study.progress import StudyView
 from study.records import RecordError, TrialRecord, write_record
-from study.results import ResultsFolder
+from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.spec import read_study
 from study.status import StatusError, study_status
 
@@ -46,8 +46,8 @@ def sealed(folder: ResultsFolder, seed: int, **changes: Any) -> TrialRecord:
 
 def begun(folder: ResultsFolder, seed: int, **changes: Any) -> Path:
     under_way = made(folder, seed, **changes)
-    write_record(under_way, folder.live_record(under_way.key))
-    return folder.live_record(under_way.key)
+    write_record(under_way, folder.live_record(under_way.key, FIRST_ATTEMPT))
+    return folder.live_record(under_way.key, FIRST_ATTEMPT)
 
 
 def view(folder: ResultsFolder) -> StudyView:
@@ -88,7 +88,9 @@ def test_a_failed_trial_waits_for_the_next_start_and_does_not_run(folder: Result
 def test_a_configuration_that_was_sampled_twice_counts_twice(folder: ResultsFolder) -> None:
     once = sealed(folder, 1, status="finished", reason="max_epochs")
     for number in range(2):
-        Journal(folder.journal_file).append(JournalEntry(cell=GATED, number=number, key=once.key, values={}))
+        journal = Journal(folder.journal)
+        journal.begin()
+        journal.append(JournalEntry(cell=GATED, number=number, key=once.key, values={}))
     assert view(folder).cells[1].searched == 2
 
 

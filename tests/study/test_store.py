@@ -120,8 +120,9 @@ def test_a_refusal_is_found_below_what_was_raised_from_it() -> None:
 
 
 def test_a_journal_whose_disk_takes_half_a_line_is_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    journal = Journal(path)
+    path = tmp_path / "000001.jsonl"
+    journal = Journal(tmp_path)
+    journal.begin()
     entries = [JournalEntry(cell="a", number=number, key=f"key{number}", values={"x": 0.5}) for number in range(3)]
     journal.append(entries[0])
     whole = path.read_bytes()

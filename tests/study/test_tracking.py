@@ -18,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.compaction import compact
+from study.lease import Lease
 from study.records import EpochRecord, Status, TrialRecord, write_record
-from study.results import ResultsFolder
+from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.tracking import (
     MirrorError,
     MlflowMirror,
@@ -355,7 +356,7 @@ def a_busy_folder(folder: ResultsFolder) -> None:
         record("key3", epochs=150, phase="search", number=0, test_metric=None, status="pruned", reason="epoch 150"),
         record("key4", cell="gcn_none", **{**VANILLA, "gated_layers": ()}, test_metric=float("nan")),
     )
-    write_record(running("key5", 2), folder.live_record("key5"))
+    write_record(running("key5", 2), folder.live_record("key5", FIRST_ATTEMPT))
 
 
 def test_a_second_mirror_of_the_same_folder_changes_nothing(folder: ResultsFolder) -> None:
@@ -376,7 +377,7 @@ def test_a_second_mirror_of_the_same_folder_changes_nothing(folder: ResultsFolde
 
 def test_compacting_changes_nothing_in_the_mirror(folder: ResultsFolder) -> None:
     a_busy_folder(folder)
-    write_record(running("key2", 1), folder.live_record("key2"))  # the failed one is tried again
+    write_record(running("key2", 1), folder.live_record("key2", FIRST_ATTEMPT))  # the failed one is tried again
     watching = mirror_of(folder)
     watching.sync_folder()
     once = dump(folder)
@@ -444,7 +445,7 @@ def test_a_study_is_finished_in_mlflow_only_once_nothing_is_left(planned: Result
     assert marks(planned) == {study: "KILLED", gated: "FINISHED", vanilla: "KILLED"}
     seal(planned, confirmed("c1", "gcn_none"))
     assert set(marks(planned).values()) == {"FINISHED"}
-    write_record(replace(running("c1"), cell="gcn_none", **VANILLA), planned.live_record("c1"))
+    write_record(replace(running("c1"), cell="gcn_none", **VANILLA), planned.live_record("c1", FIRST_ATTEMPT))
     assert marks(planned) == {study: "KILLED", gated: "FINISHED", vanilla: "KILLED"}
 
 
@@ -474,7 +475,7 @@ def test_a_record_that_cannot_be_read_leaves_the_study_unfinished(planned: Resul
 
 def test_a_study_that_runs_is_marked_by_its_own_run_alone(planned: ResultsFolder) -> None:
     mirror_of(planned).begin()
-    with planned.for_one_run():
+    with Lease(planned):
         assert set(marks(planned).values()) == {"RUNNING"}
     assert set(marks(planned).values()) == {"KILLED"}
 
@@ -575,7 +576,7 @@ def test_a_study_taken_up_again_is_running(folder: ResultsFolder) -> None:
 
 def test_a_trial_is_followed_from_its_first_epochs_to_its_end(folder: ResultsFolder) -> None:
     mirror = mirror_of(folder)
-    write_record(running(epochs=3), folder.live_record("key0"))
+    write_record(running(epochs=3), folder.live_record("key0", FIRST_ATTEMPT))
     assert mirror.sync_folder() == 1
     assert [step for step, _, _ in curve(folder, TRIAL, "val_loss")] == [1, 2, 3]
     assert state_of(folder, TRIAL)[0] == "RUNNING"
@@ -670,11 +671,11 @@ def test_a_failed_trial_that_is_tried_again_runs_and_loses_its_reason(folder: Re
     mirror = mirror_of(folder)
     failed = record(epochs=2, status="failed", reason="its worker was lost")
     seal(folder, failed)
-    write_record(running(epochs=2), folder.live_record("key0"))
-    os.utime(folder.live_record("key0"), (1_000_000_000, 1_000_000_000))
+    write_record(running(epochs=2), folder.live_record("key0", FIRST_ATTEMPT))
+    os.utime(folder.live_record("key0", FIRST_ATTEMPT), (1_000_000_000, 1_000_000_000))
     mirror.sync_folder()
     assert (state_of(folder, TRIAL)[0], tags_of(folder, TRIAL)["reason"]) == ("FAILED", "its worker was lost")
-    write_record(running(epochs=3), folder.live_record("key0"))
+    write_record(running(epochs=3), folder.live_record("key0", FIRST_ATTEMPT))
     os.utime(folder.record("key0"), (1_000_000_000, 1_000_000_000))
     mirror.sync_folder()
     assert state_of(folder, TRIAL)[0] == "RUNNING"

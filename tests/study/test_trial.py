@@ -18,7 +18,7 @@ from bimp.engine import evaluate
 from bimp.network import Network
 from bimp.tasks import task_of
 from study.records import TrialRecord, read_record, write_record
-from study.results import ResultsFolder
+from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.store import StoreTrouble
 from study.trial import TrialAssignment, TrialProgress, initial_record, train_trial
 
@@ -48,7 +48,7 @@ def numbers(ended: TrialRecord) -> TrialRecord:
 
 
 def live(trial: TrialAssignment) -> TrialRecord:
-    return read_record(ResultsFolder(Path(trial.results)).live_record(trial.key))
+    return read_record(ResultsFolder(Path(trial.results)).live_record(trial.key, FIRST_ATTEMPT))
 
 
 def test_an_assignment_survives_json(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_record_and_checkpoint_of_an_epoch_are_on_disk_when_it_is_told(folder: R
         assert on_disk.status == "running"
         assert on_disk.num_epochs == progress.epoch
         assert on_disk.epochs[-1].val_metric == on_disk.val_metric == progress.val_metric
-        assert torch.load(folder.checkpoint(trial.key), weights_only=True)["epoch"] == progress.epoch
+        assert torch.load(folder.checkpoint(trial.key, FIRST_ATTEMPT), weights_only=True)["epoch"] == progress.epoch
         told.append((progress.epoch, progress.ended))
     assert told == [(1, False), (2, False), (3, True)]
     ended = live(trial)
@@ -94,7 +94,8 @@ def test_a_confirm_trial_is_measured_by_the_weights_that_it_keeps(folder: Result
     trial = given(folder, data, phase="confirm", number=None, chosen_from="k")
     list(train_trial(trial))
     ended = live(trial)
-    kept = torch.load(folder.final_weights(trial.key), weights_only=True)
+    assert not folder.final_weights(trial.key).exists(), "whoever seals the trial moves them there"
+    kept = torch.load(folder.live_weights(trial.key, trial.attempt), weights_only=True)
     assert TrialConfig.from_dict(kept["config"]) == trial.config
     network = Network(trial.config.model, task_of("digits"))
     network.load_state_dict(kept["network"])
@@ -126,11 +127,11 @@ def test_an_interrupted_trial_tells_its_last_epoch_again_and_ends_as_an_undistur
     assert again == expected[stopped_after - 1 :]
     assert numbers(live(interrupted)) == numbers(live(undisturbed))
     assert live(interrupted).epochs[:stopped_after] == before.epochs, "an epoch on disk was trained again"
-    weights = [
-        torch.load(ResultsFolder(Path(trial.results)).final_weights(trial.key), weights_only=True)["network"]
+    ours, theirs = (
+        torch.load(ResultsFolder(Path(trial.results)).live_weights(trial.key, FIRST_ATTEMPT), weights_only=True)
         for trial in trials
-    ]
-    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    )
+    assert all(torch.equal(ours["network"][name], theirs["network"][name]) for name in ours["network"])
 
 
 def test_an_epoch_that_the_checkpoint_has_not_seen_is_trained_again(folder: ResultsFolder, data: Path) -> None:
@@ -138,11 +139,11 @@ def test_an_epoch_that_the_checkpoint_has_not_seen_is_trained_again(folder: Resu
     trial = given(folder, data)
     expected = list(train_trial(trial))
     whole = live(trial)
-    folder.checkpoint(trial.key).unlink()
+    folder.checkpoint(trial.key, FIRST_ATTEMPT).unlink()
     take(train_trial(trial), 1)
-    behind = folder.checkpoint(trial.key).read_bytes()
+    behind = folder.checkpoint(trial.key, FIRST_ATTEMPT).read_bytes()
     take(train_trial(trial), 2)
-    folder.checkpoint(trial.key).write_bytes(behind)
+    folder.checkpoint(trial.key, FIRST_ATTEMPT).write_bytes(behind)
     assert live(trial).num_epochs == 2
     assert list(train_trial(trial)) == expected
     assert numbers(live(trial)) == numbers(whole)
@@ -154,14 +155,15 @@ def test_what_a_crash_of_the_machine_cut_makes_the_trial_begin_again(
 ) -> None:
     trial = given(folder, data)
     expected = take(train_trial(trial), 1)
-    older = folder.live_record(trial.key).read_bytes()
+    older = folder.live_record(trial.key, FIRST_ATTEMPT).read_bytes()
     expected += take(train_trial(trial), 2)[1:]
     if broken == "an older record":
-        folder.live_record(trial.key).write_bytes(older)
+        folder.live_record(trial.key, FIRST_ATTEMPT).write_bytes(older)
     elif broken == "no record":
-        folder.live_record(trial.key).unlink()
+        folder.live_record(trial.key, FIRST_ATTEMPT).unlink()
     else:
-        path = folder.checkpoint(trial.key) if broken == "checkpoint" else folder.live_record(trial.key)
+        place = folder.checkpoint if broken == "checkpoint" else folder.live_record
+        path = place(trial.key, FIRST_ATTEMPT)
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     again = list(train_trial(trial))
     assert [progress.epoch for progress in again] == [1, 2, 3]
@@ -172,7 +174,7 @@ def test_what_a_crash_of_the_machine_cut_makes_the_trial_begin_again(
 def test_a_failed_trial_that_goes_on_is_running_again(folder: ResultsFolder, data: Path) -> None:
     trial = given(folder, data)
     take(train_trial(trial), 1)
-    write_record(live(trial).sealed("failed", "OSError: gone", 1.0), folder.live_record(trial.key))
+    write_record(live(trial).sealed("failed", "OSError: gone", 1.0), folder.live_record(trial.key, FIRST_ATTEMPT))
     take(train_trial(trial), 1)
     assert (live(trial).status, live(trial).reason, live(trial).ended_at) == ("running", None, None)
 
@@ -256,4 +258,4 @@ def test_a_store_that_goes_away_and_comes_back_costs_the_trial_nothing(
     assert paused == [1, 2, 4]
     assert troubles == [StoreTrouble(f"[Errno 2] The results folder is not there: '{folder.root}'")] * 3
     assert numbers(live(disturbed)) == numbers(live(undisturbed))
-    assert folder.final_weights(disturbed.key).exists()
+    assert folder.live_weights(disturbed.key, disturbed.attempt).exists()
