@@ -13,6 +13,31 @@ import typer
 if TYPE_CHECKING:
     from reports.layout_file import DatasetLayout, Layout
 
+
+def place(text: str) -> Path:
+    """The folder or the place in an object store that a user named."""
+    from study.location import LocationError, location
+
+    try:
+        return location(text)
+    except LocationError as error:
+        _fail(str(error))
+
+
+Results = Annotated[
+    list[Path],
+    typer.Argument(
+        parser=place,
+        metavar="RESULTS...",
+        help="Results folders of one or more studies, or their URLs.",
+        show_default=False,
+    ),
+]
+OneResults = Annotated[
+    Path,
+    typer.Argument(parser=place, metavar="RESULTS", help="Results folder of a study, or its URL.", show_default=False),
+]
+
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
@@ -24,7 +49,13 @@ def main() -> None:
 @app.command()
 def tables(
     results: Annotated[
-        list[Path] | None, typer.Argument(help="Results folders of one or more studies.", show_default=False)
+        list[Path] | None,
+        typer.Argument(
+            parser=place,
+            metavar="RESULTS...",
+            help="Results folders of one or more studies, or their URLs.",
+            show_default=False,
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -76,7 +107,7 @@ def tables(
 
 @app.command()
 def figures(
-    results: Annotated[Path, typer.Argument(help="Results folder of a study.", show_default=False)],
+    results: OneResults,
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to; RESULTS/figures if not given.", show_default=False)
     ] = None,
@@ -96,7 +127,7 @@ def figures(
 
 @app.command()
 def page(
-    results: Annotated[list[Path], typer.Argument(help="Results folders of one or more studies.", show_default=False)],
+    results: Results,
     out: Annotated[
         Path | None,
         typer.Option(help="File to write; page.html in the first RESULTS if not given.", show_default=False),
@@ -113,7 +144,7 @@ def page(
 
 @app.command()
 def explain(
-    results: Annotated[Path, typer.Argument(help="Results folder of a study.", show_default=False)],
+    results: OneResults,
     cell: Annotated[str, typer.Argument(help='Words that name a cell, as "ZINC bi-GCN 500k".', show_default=False)],
 ) -> None:
     """Show what lies behind one number: its trials, configuration, code, data and files, and how it was chosen."""
@@ -126,7 +157,7 @@ def explain(
 
 @app.command()
 def check(
-    results: Annotated[list[Path], typer.Argument(help="Results folders of studies.", show_default=False)],
+    results: Results,
 ) -> None:
     """Look for what makes a table untrustworthy; exit code 1 where something forbids publishing it."""
     from reports.hygiene import check_together

@@ -58,7 +58,7 @@ def write_tables(
         study.records.RecordError: a record is cut, foreign, or of another schema version.
         OSError: ``out`` cannot be written.
     """
-    study, table = table_of([results] if isinstance(results, Path) else results, bold)
+    study, table = table_of(results if isinstance(results, Sequence) else [results], bold)
     grids = [_laid_out(study, table, layout, bold) for layout in layouts]
     files = TableFiles(
         results=study,

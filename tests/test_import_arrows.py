@@ -46,7 +46,7 @@ def test_reports_knows_of_study_only_the_schemas_of_its_files() -> None:
         for name in imported(path)
         if name.split(".")[0] == "study"
     }
-    assert known == {"study.records", "study.smoothing_records"}
+    assert known == {"study.location", "study.records", "study.smoothing_records"}
 
 
 def test_only_the_ends_of_a_study_know_reports() -> None:
