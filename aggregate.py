@@ -220,12 +220,17 @@ def _show(paths: Iterable[Path]) -> None:
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     from reports import ResultsError
+    from study.location import is_client_error
     from study.records import RecordError
 
     try:
         yield
     except (ResultsError, RecordError, OSError) as error:
         _fail(str(error))
+    except Exception as error:
+        if not is_client_error(error):
+            raise
+        _fail(f"the object store does not answer as it should ({type(error).__name__}: {error})")
 
 
 def _fail(message: str) -> NoReturn:

@@ -18,6 +18,8 @@ where there is none: by that one run keeps the others out (``study.lease``).
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<rest>.*)", re.DOTALL)
 
+_CLIENTS = frozenset({"aiobotocore", "aiohttp", "botocore", "gcsfs", "s3fs"})
+
 _OPTIONS: dict[str, dict[str, Any]] = {
     # Others write there too: what was listed a moment ago must not be believed.
     "s3": {"use_listings_cache": False, "config_kwargs": {"connect_timeout": 10, "read_timeout": 60}},
@@ -66,6 +68,11 @@ def location(place: str | Path) -> Path:
 def is_remote(place: Path) -> bool:
     """Whether ``place`` lies in an object store."""
     return isinstance(place, UPath) and not isinstance(place, Path)
+
+
+def is_client_error(error: BaseException) -> bool:
+    """Whether a library of an object store raised it of its own kind: it tells of the way there, or of the answer."""
+    return type(error).__module__.partition(".")[0] in _CLIENTS
 
 
 def absolute(place: Path) -> Path:

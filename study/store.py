@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from study.location import is_remote
+from study.location import is_client_error, is_remote
 from study.results import ResultsFolder
 
 logger = logging.getLogger(__name__)
@@ -38,8 +38,6 @@ STORE_TROUBLES = frozenset(
 )
 """What a disk says that is full, that may not be written, or whose server does not answer: no fault of the code."""
 
-CLIENTS_OF_STORES = frozenset({"aiobotocore", "aiohttp", "botocore", "gcsfs", "s3fs"})
-
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
 
@@ -60,8 +58,7 @@ def store_trouble(error: BaseException | None) -> OSError | None:
     while error is not None:
         if isinstance(error, OSError) and (isinstance(error, StoreAwayError) or error.errno in STORE_TROUBLES):
             return error
-        # What libraries of object stores raise beside OSError tells of the way to the store or of its answer.
-        if type(error).__module__.partition(".")[0] in CLIENTS_OF_STORES:
+        if is_client_error(error):
             return OSError(errno.EIO, f"{type(error).__name__}: {error}")
         error = error.__cause__
     return None

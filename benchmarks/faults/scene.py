@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +18,23 @@ from typing import IO, TypeVar
 import psutil
 
 from study.records import RecordError, TrialRecord, read_record, read_records
+from study.results import ResultsFolder
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 400.0
 LOOK_EVERY_S = 0.05
 
 Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One fault: what was done to cause it, what was seen, line by line, and whether that is as it should be."""
+
+    caused: str
+    lines: tuple[str, ...]
+    good: bool
+
 
 SMALL = """
 name: faults
@@ -110,8 +121,15 @@ class Stage:
     def data(self) -> Path:
         return self.folder / "data"
 
-    def run(self, text: str, results: Path, *options: str, environment: Mapping[str, str] | None = None) -> Running:
-        """Start the study, or go on with it."""
+    def run(
+        self,
+        text: str,
+        results: Path,
+        *options: str,
+        environment: Mapping[str, str] | None = None,
+        within: Sequence[str] = (),
+    ) -> Running:
+        """Start the study, or go on with it; ``within``: the command that its own is given to."""
         file = self.folder / f"{results.name}.yaml"
         file.write_text(text)
         ray = self.folder / "ray"
@@ -128,7 +146,7 @@ class Stage:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         arguments = ["run", str(file), "--results", str(results), "--data", str(self.data), *options]
         process = subprocess.Popen(
-            [sys.executable, "run_study.py", *arguments],
+            [*within, sys.executable, "run_study.py", *arguments],
             cwd=ROOT,
             env=where,
             stdin=subprocess.DEVNULL,
@@ -143,12 +161,12 @@ class Stage:
 
 def live_record(results: Path, epochs: int = 1) -> TrialRecord | None:
     """The record of a trial under way that has a checkpoint and so many epochs."""
-    for path in (results / "live").glob("*/*/record.parquet"):
+    for file in ResultsFolder(results).live_records():
         try:
-            record = read_record(path)
+            record = read_record(file.path)
         except RecordError:  # sealed since it was listed
             continue
-        if path.with_name("checkpoint.pt").exists() and record.status == "running" and record.num_epochs >= epochs:
+        if file.path.with_name("checkpoint.pt").exists() and record.status == "running" and record.num_epochs >= epochs:
             return record
     return None
 
@@ -156,6 +174,24 @@ def live_record(results: Path, epochs: int = 1) -> TrialRecord | None:
 def records(results: Path) -> list[TrialRecord]:
     """The sealed records."""
     return list(read_records(results / "records"))
+
+
+def undisturbed(stage: Stage) -> Path:
+    """The results of the same study when nothing happens to it; run once."""
+    results = stage.folder / "undisturbed"
+    if not (results / "tables").exists() and stage.run(study_text(), results).end():
+        raise SystemExit("the undisturbed study failed")
+    return results
+
+
+def told(running: Running) -> tuple[str, ...]:
+    """What the program wrote to its errors."""
+    return tuple(f"told: {line.rstrip()}" for line in running.err if line.strip())
+
+
+def compared(same: bool) -> str:
+    """Of a comparison with the undisturbed study, in words."""
+    return f"numbers {'are' if same else 'are NOT'} those of an undisturbed run, to the bit"
 
 
 def in_words(results: Path) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 
+from study.store import store_trouble
 from study.tracking.address import default_tracking_uri, masked, masked_text
 from study.tracking.mirror import MlflowMirror
 from study.tracking.runs import mirror_errors
@@ -127,7 +128,11 @@ class MirrorThread:
     def _guarded(self, act: Callable[[], None]) -> bool:
         try:
             act()
-        except mirror_errors() as error:
+        except Exception as error:
+            if store_trouble(error) is not None and not isinstance(error, mirror_errors()):
+                return False  # an object store is away; whoever writes there says it
+            if not isinstance(error, mirror_errors()):
+                raise
             self._mirror.disconnect()
             if not self._failing:
                 self._failing = True

@@ -96,7 +96,7 @@ def test_a_configuration_that_was_sampled_twice_counts_twice(folder: ResultsFold
 
 def test_a_live_record_that_vanishes_was_sealed(folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     path = begun(folder, 1)
-    seen = list(folder.live.glob("*/record.parquet"))
+    seen = list(folder.live.glob("*/*/record.parquet"))
     path.unlink()
     monkeypatch.setattr(Path, "glob", lambda self, pattern: iter(seen if self == folder.live else []))
     assert view(folder).running == 0

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.faults.scenarios import Seen, full_disk, refused_memory, secret_address
-from benchmarks.faults.scene import Stage
+from benchmarks.faults.leases import killed_driver_and_object_store, object_store_away
+from benchmarks.faults.scenarios import full_disk, refused_memory, secret_address
+from benchmarks.faults.scene import Seen, Stage
 
 pytestmark = pytest.mark.system
 
@@ -27,7 +28,7 @@ def stage() -> Iterator[Stage]:
 
 @pytest.mark.parametrize(
     "scenario",
-    [refused_memory, full_disk, secret_address],
+    [refused_memory, full_disk, secret_address, killed_driver_and_object_store, object_store_away],
 )
 def test_it_ends_as_it_should(scenario: Callable[[Stage], Seen], stage: Stage) -> None:
     try:

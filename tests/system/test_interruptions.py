@@ -12,6 +12,7 @@ from conftest import Finished, Studies
 from finished import mirrored_epochs, mirrored_trials, numbers, records
 from started import Started
 
+from study.journal import Journal
 from study.records import RecordError, TrialRecord, read_record
 
 pytestmark = pytest.mark.system
@@ -21,7 +22,7 @@ def live_record(results: Path, *, records_before: int, epochs: int) -> TrialReco
     """The record of a trial under way with so many epochs, once so many trials have ended."""
     if len(list((results / "records").glob("*.parquet"))) < records_before:
         return None
-    for path in (results / "live").glob("*/record.parquet"):
+    for path in (results / "live").glob("*/*/record.parquet"):
         if not path.with_name("checkpoint.pt").exists():
             continue
         try:
@@ -49,7 +50,7 @@ def assert_as_undisturbed(results: Path, undisturbed: Finished) -> None:
     assert {key: numbers(record) for key, record in found.items()} == {
         key: numbers(record) for key, record in expected.items()
     }
-    assert (results / "journal.jsonl").read_bytes() == (undisturbed.results / "journal.jsonl").read_bytes()
+    assert list(Journal(results / "journal").entries()) == list(Journal(undisturbed.results / "journal").entries())
     assert (results / "tables" / "results.tex").read_bytes() == (
         undisturbed.results / "tables" / "results.tex"
     ).read_bytes()

@@ -32,7 +32,7 @@ def test_resources_that_no_machine_has(studies: Studies, tmp_path: Path) -> None
     file.write_text(TINY.read_text() + "\nresources: {cpus_per_trial: 4096}\n")
     refused = studies.run(file, results)
     assert_refused(refused, "a trial asks for 4096 CPUs and 0 GPUs", "lower resources.cpus_per_trial")
-    assert not (results / "journal.jsonl").exists()
+    assert not (results / "journal").exists()
     assert not list((results / "records").iterdir())
 
 
@@ -41,7 +41,7 @@ def test_an_address_at_which_nobody_listens(studies: Studies, tmp_path: Path) ->
         address = f"127.0.0.1:{taken.getsockname()[1]}"
     refused = studies.run(TINY, tmp_path / "results", "--address", address)
     assert_refused(refused, f"--address {address}: no Ray cluster there", "Connection refused")
-    assert not (tmp_path / "results" / "journal.jsonl").exists()
+    assert not (tmp_path / "results" / "journal").exists()
 
 
 def test_an_address_at_which_another_program_listens(studies: Studies, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from conftest import Finished, Studies
 from finished import mirrored_epochs, mirrored_trials, records
 
+from study.journal import Journal
 from study.plan import plan
 from study.spec import load_study
 
@@ -62,8 +63,8 @@ def test_weights_are_kept_of_confirm_trials_alone_and_nothing_is_left_over(tiny:
     assert {path.stem for path in (tiny.results / "weights").iterdir()} == confirmed
     assert list((tiny.results / "live").iterdir()) == []
     assert sorted(path.name for path in tiny.results.iterdir()) == [
-        ".lock",
-        "journal.jsonl",
+        "journal",
+        "lease",
         "live",
         "mlartifacts",
         "mlflow.db",
@@ -85,7 +86,7 @@ def test_a_finished_study_is_mirrored_to_a_server_that_lacks_it(
 
 def test_the_same_command_again_trains_nothing_and_starts_no_cluster(tiny: Finished, studies: Studies) -> None:
     before = {path: path.stat().st_mtime_ns for path in (tiny.results / "records").iterdir()}
-    journal = (tiny.results / "journal.jsonl").read_bytes()
+    journal = list(Journal(tiny.results / "journal").entries())
     table = (tiny.results / "tables" / "results.tex").read_bytes()
     again = studies.start(tiny.file, tiny.results)
     programs: set[str] = set()
@@ -95,7 +96,7 @@ def test_the_same_command_again_trains_nothing_and_starts_no_cluster(tiny: Finis
     assert not programs & {"raylet", "gcs_server"}
     assert "±" in outcome.out
     assert {path: path.stat().st_mtime_ns for path in (tiny.results / "records").iterdir()} == before
-    assert (tiny.results / "journal.jsonl").read_bytes() == journal
+    assert list(Journal(tiny.results / "journal").entries()) == journal
     assert (tiny.results / "tables" / "results.tex").read_bytes() == table
 
 
