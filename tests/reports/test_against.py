@@ -14,10 +14,10 @@ from made_studies import SEEDS, Cell, gated, runs, trial, vanilla, write_study
 from ruamel.yaml import YAML
 from scipy.stats import t
 
-from reports.against import BesidePublished, beside_published
-from reports.load import load_results
-from reports.protocol_flags import flags_text, gated_layers
-from reports.published import PaperRow, paper_protocols, paper_rows
+from reports.compare.against_published import BesidePublished, beside_published
+from reports.published.protocol_flags import flags_text, gated_layers
+from reports.published.rows import PaperRow, paper_protocols, paper_rows
+from reports.records.load import load_results
 from study.records import TrialRecord
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from made_studies import runs, trial, vanilla, worked_study, write_study
 
-from reports.load import load_records, load_results
-from reports.plan import ResultsError
-from reports.tables import write_tables
+from reports.records.load import load_records, load_results
+from reports.records.plan import ResultsError
+from reports.tables.write import write_tables
 from study.compaction import compact
 from study.records import COMPACTED_FILE, RECORD_FILE, SCHEMA, RecordError, read_table
 

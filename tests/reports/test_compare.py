@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from made_studies import Cell, gated, runs, trial, vanilla, worked_study, write_study
 from scipy.stats import norm, t
 
-from reports.compare import (
+from reports.compare.against_vanilla import (
     Comparison,
     compare_cells,
     compare_published,
@@ -23,11 +23,11 @@ from reports.compare import (
     interval,
     published_pairs,
 )
-from reports.inference import Interval, Outcome, holm, paired, welch, welch_of_printed
-from reports.layout import build_table
-from reports.load import load_results
-from reports.published import PaperRow
-from reports.summarise import CellSummary, summarise
+from reports.compare.inference import Interval, Outcome, holm, paired, welch, welch_of_printed
+from reports.layout.result_table import build_table
+from reports.published.rows import PaperRow
+from reports.records.load import load_results
+from reports.summary.summarise import CellSummary, summarise
 from study.records import TrialRecord
 
 

@@ -9,10 +9,10 @@ import pytest
 from test_aggregate import WITHOUT, aggregate
 from test_dataset_table import DIGITS, ENZYMES, ZINC, prepared
 
-from reports.dataset_tables import write_prepared_datasets
-from reports.layout_file import DatasetLayout
-from reports.layout_reader import find_layouts
-from reports.plan import ResultsError
+from reports.layout.layout_file import DatasetLayout
+from reports.layout.layout_reader import find_layouts
+from reports.records.plan import ResultsError
+from reports.tables.dataset_tables import write_prepared_datasets
 
 
 def layouts(*names: str) -> list[DatasetLayout]:

@@ -14,8 +14,8 @@ import pytest
 from test_aggregate import WITHOUT, aggregate
 
 from reports.grid import render_csv, render_fragment, render_markdown
-from reports.plan import ResultsError
-from reports.statistics import NOTHING, dataset_rows, read_prepared, statistics_grid, write_statistics
+from reports.records.plan import ResultsError
+from reports.tables.dataset_statistics import NOTHING, dataset_rows, read_prepared, statistics_grid, write_statistics
 
 ZINC = {
     "title": "ZINC",

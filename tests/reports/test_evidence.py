@@ -10,10 +10,10 @@ import pytest
 from made_studies import SEEDS, gated, runs, trial, vanilla, worked_study, write_study
 from searched_study import BEST, GATED, TESTS, VANILLA, changed, clean_study, trials_of
 
-from reports.evidence import CellEvidence, code_state, evidence
-from reports.explain import explain
-from reports.find_cell import find_cell, name_of
-from reports.plan import ResultsError
+from reports.evidence.cell_evidence import CellEvidence, code_state, evidence
+from reports.evidence.explain import explain
+from reports.evidence.find_cell import find_cell, name_of
+from reports.records.plan import ResultsError
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,8 +12,8 @@ from test_against import configured
 from typer.testing import CliRunner
 
 from aggregate import app
-from reports.fidelity import GateSpan, fidelity, render_fidelity, write_fidelity
-from reports.plan import ResultsError
+from reports.fidelity.page import GateSpan, fidelity, render_fidelity, write_fidelity
+from reports.records.plan import ResultsError
 from study.records import TrialRecord
 
 VANILLA = (0.470, 0.468, 0.474, 0.472)

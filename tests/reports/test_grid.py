@@ -16,8 +16,9 @@ from made_studies import gated, runs, trial, vanilla, worked_study, write_study
 from test_aggregate import WITHOUT, aggregate
 from test_written_tables import FOREIGN, SPECIAL, pdflatex
 
-from reports.against import beside_published
-from reports.comparison_table import compare_tables, comparison_grid
+from reports.compare.against_published import beside_published
+from reports.compare.comparison_table import compare_tables, comparison_grid
+from reports.compare.published_table import published_grid, write_comparisons
 from reports.grid import (
     Column,
     Grid,
@@ -30,12 +31,11 @@ from reports.grid import (
     write_grid,
 )
 from reports.grid.latex import ROWS_OF_A_PAGE
-from reports.labels import Detail, Label
-from reports.layout import build_table
-from reports.load import load_results
-from reports.marks import Mark
-from reports.prose import Marked, Note
-from reports.published_table import published_grid, write_comparisons
+from reports.layout.result_table import build_table
+from reports.records.load import load_results
+from reports.summary.labels import Detail, Label
+from reports.summary.marks import Mark
+from reports.words.prose import Marked, Note
 
 NAME = Label(prefix="bi", name="GCN_2", details=(Detail(key="sigma_m", value="0.5"),))
 GRID = Grid(

@@ -24,10 +24,10 @@ from searched_study import (
     trials_of,
 )
 
-from reports.hygiene import Finding, check, check_together
-from reports.hygiene.rendering import finding_lines, summary_line
-from reports.plan import ResultsError
-from reports.search_plan import SearchedRange, load_search_plans
+from reports.check import Finding, check, check_together
+from reports.check.rendering import finding_lines, summary_line
+from reports.records.plan import ResultsError
+from reports.records.search_plan import SearchedRange, load_search_plans
 from study.records import TrialRecord
 
 Change = Callable[[list[TrialRecord]], list[TrialRecord]]

@@ -10,12 +10,12 @@ from made_studies import gated, runs, vanilla, write_study
 from typer.testing import CliRunner
 
 from aggregate import app
-from reports.laid_out import spread_words
-from reports.load import load_results
-from reports.marks import Mark
-from reports.merge import merge_studies
-from reports.summarise import Spread
-from reports.tables import table_of
+from reports.layout.laid_out import spread_words
+from reports.records.load import load_results
+from reports.summary.marks import Mark
+from reports.summary.summarise import Spread
+from reports.tables.merge import merge_studies
+from reports.tables.write import table_of
 
 ZINC, BI_ZINC = vanilla("zinc", "gcn"), gated("zinc", "gcn")
 SMNIST = vanilla("smnist", "gcn", dataset_title="SMNIST", metric="accuracy", direction="max")

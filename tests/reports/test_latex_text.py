@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.latex_text import escape
+from reports.words.latex_text import escape
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from typing import Any
 
 from made_studies import Cell, gated, runs, trial, vanilla, write_study
 
-from reports.labels import BACKBONE_NAMES
-from reports.layout import ResultTable, build_table
-from reports.load import load_results
-from reports.marks import Mark
-from reports.plain_text import plain
+from reports.layout.result_table import ResultTable, build_table
+from reports.records.load import load_results
+from reports.summary.labels import BACKBONE_NAMES
+from reports.summary.marks import Mark
+from reports.words.plain_text import plain
 
 PLAIN, BETTER, BEST = Mark.PLAIN, Mark.BETTER, Mark.BEST
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.laid_out import fill
-from reports.layout_file import RESERVED, DatasetLayout, Layout, Selector
-from reports.layout_reader import find_layouts, part_layouts, read_layout, shipped_layouts
-from reports.placed import expected_label, placed_rows
-from reports.plan import ResultsError
-from reports.published import paper_rows
+from reports.layout.laid_out import fill
+from reports.layout.layout_file import RESERVED, DatasetLayout, Layout, Selector
+from reports.layout.layout_reader import find_layouts, part_layouts, read_layout, shipped_layouts
+from reports.layout.placed import expected_label, placed_rows
+from reports.published.rows import paper_rows
+from reports.records.plan import ResultsError
 
 BLOCKS = "blocks: [{dataset: zinc, sections: [[{backbone: gcn}]]}]\n"
 

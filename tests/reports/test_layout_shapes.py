@@ -16,17 +16,17 @@ from test_written_tables import FOREIGN, SPECIAL, names_study, pdflatex
 
 from reports.grid import render_csv, render_fragment, render_html, render_markdown, render_standalone, write_grid
 from reports.grid.shape import Grid
-from reports.labels import Label
-from reports.laid_out import EM_DASH, fill, lay_out
-from reports.layout import build_table
-from reports.layout_file import Block, Layout, Selector
-from reports.layout_reader import find_layouts
-from reports.load import load_results
-from reports.marks import Mark
-from reports.placed import Placed, placed_entries
-from reports.plan import ResultsError
-from reports.summarise import Spread
-from reports.tables import write_tables
+from reports.layout.laid_out import EM_DASH, fill, lay_out
+from reports.layout.layout_file import Block, Layout, Selector
+from reports.layout.layout_reader import find_layouts
+from reports.layout.placed import Placed, placed_entries
+from reports.layout.result_table import build_table
+from reports.records.load import load_results
+from reports.records.plan import ResultsError
+from reports.summary.labels import Label
+from reports.summary.marks import Mark
+from reports.summary.summarise import Spread
+from reports.tables.write import write_tables
 
 GCN = Selector(backbone="gcn")
 SIDES = (Selector(placement="none"), Selector(placement="boosting", gate="bilateral"))

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from made_studies import gated, runs, trial, vanilla, write_study
 
-from reports.load import load_results
-from reports.plan import ResultsError, load_plan
+from reports.records.load import load_results
+from reports.records.plan import ResultsError, load_plan
 from study.records import SCHEMA, RecordError, read_table
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_studies import Cell, gated, runs, trial, vanilla, write_study
 
-from reports.load import StudyResults, Trial, load_results
-from reports.merge import GIVEN_WAY, SAME, merge_studies
-from reports.plan import Plan, PlanCell
-from reports.summarise import trials_outside_plan
+from reports.records.load import StudyResults, Trial, load_results
+from reports.records.plan import Plan, PlanCell
+from reports.summary.summarise import trials_outside_plan
+from reports.tables.merge import GIVEN_WAY, SAME, merge_studies
 
 GCN, BI_GCN = vanilla("zinc", "gcn"), gated("zinc", "gcn")
 

@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 from test_aggregate import WITHOUT, aggregate
 from test_smoothing_figures import made as measured_study
 
+from reports.compare.smoothing import compare_smoothing
 from reports.page import build_page, render_page, write_page
 from reports.pictures.oversmoothing import DEFAULT_MEASURE, caption
-from reports.smoothing import compare_smoothing
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 

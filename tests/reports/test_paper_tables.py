@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from aggregate import app
 from reports.grid import render_fragment, render_html, render_markdown
-from reports.layout_file import Layout
-from reports.layout_reader import find_layouts, shipped_layouts
-from reports.paper_tables import paper_tables, significant_rows, write_paper_tables
-from reports.published import PAPER_TABLES, paper_rows
+from reports.layout.layout_file import Layout
+from reports.layout.layout_reader import find_layouts, shipped_layouts
+from reports.published.rows import PAPER_TABLES, paper_rows
+from reports.tables.paper_tables import paper_tables, significant_rows, write_paper_tables
 
 Printed = tuple[str, ...]
 

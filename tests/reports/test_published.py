@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.published import (
+from reports.published.rows import (
     FOLDER,
     PAPER_TABLES,
     PublishedError,

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from aggregate import app
-from reports.fidelity import studies_in
-from reports.load import load_records, load_results
+from reports.fidelity.page import studies_in
+from reports.records.load import load_records, load_results
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "reports" / "reproduction"

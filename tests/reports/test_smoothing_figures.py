@@ -13,9 +13,9 @@ from made_studies import gated, trial, vanilla, write_study
 from scipy.stats import t as student
 from test_aggregate import ROOT, WITHOUT, aggregate
 
+from reports.compare.smoothing import compare_smoothing
 from reports.pictures.oversmoothing import caption, draw, oversmoothing
-from reports.plan import ResultsError
-from reports.smoothing import compare_smoothing
+from reports.records.plan import ResultsError
 from study.records import RecordError, TrialRecord
 from study.smoothing_records import SmoothingRow, write_smoothing
 

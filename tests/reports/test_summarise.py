@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_studies import Cell, gated, runs, trial, vanilla, write_study
 
-from reports.load import load_results
-from reports.plan import ResultsError
-from reports.summarise import CellSummary, Gap, Spread, spread, summarise, trials_outside_plan
+from reports.records.load import load_results
+from reports.records.plan import ResultsError
+from reports.summary.summarise import CellSummary, Gap, Spread, spread, summarise, trials_outside_plan
 from study.records import TrialRecord
 
 

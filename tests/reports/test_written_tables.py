@@ -12,8 +12,8 @@ from made_studies import gated, runs, trial, vanilla, worked_study, write_study
 from rich.console import Console
 
 from reports import render_terminal, write_tables
-from reports.cells import shortest
-from reports.terminal import WIDTH
+from reports.layout.columns import shortest
+from reports.tables.terminal import WIDTH
 
 EXPECTED = Path(__file__).parent / "expected"
 SPECIAL = r"_ & % $ # { } ~ ^ \ [x] *y* `z` <a> |b| --"
