@@ -14,11 +14,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from aggregate_command import WITHOUT, aggregate
 from hostile_study import CAPTION, CELL, REASON, STUDY, TITLE, hostile_study
 from made_studies import vanilla, worked_study, write_study
 from matplotlib.figure import Figure
-from test_aggregate import WITHOUT, aggregate
-from test_smoothing_figures import made as measured_study
+from measured_study import measured_study
 
 from reports.compare.smoothing import compare_smoothing
 from reports.page import build_page, render_page, write_page

@@ -9,7 +9,7 @@ from aggregate import app
 from reports.fidelity.page import studies_in
 from reports.records.load import load_records, load_results
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "reports" / "reproduction"
 STUDIES = studies_in(KEPT)
 

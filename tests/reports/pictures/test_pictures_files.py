@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aggregate_command import ROOT, WITHOUT, aggregate
 from hypothesis import given
 from hypothesis import strategies as st
 from made_studies import gated, runs, vanilla, worked_study, write_study
 from read_pictures import gate_search, searched
 from searched_study import VANILLA, clean_study, curve
-from test_aggregate import ROOT, WITHOUT, aggregate
 
 from reports.pictures import draw_pictures
 from reports.pictures.material import load_material

@@ -10,11 +10,11 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from aggregate_command import WITHOUT, aggregate
 from hypothesis import given
 from hypothesis import strategies as st
+from latex_documents import FOREIGN, SPECIAL, pdflatex
 from made_studies import gated, runs, trial, vanilla, worked_study, write_study
-from test_aggregate import WITHOUT, aggregate
-from test_written_tables import FOREIGN, SPECIAL, pdflatex
 
 from reports.compare.against_published import beside_published
 from reports.compare.comparison_table import compare_tables, comparison_grid

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_studies import SEEDS, Cell, gated, runs, trial, vanilla, write_study
+from paper_configuration import TRAIN, configured
 from ruamel.yaml import YAML
 from scipy.stats import t
 
@@ -18,35 +17,8 @@ from reports.compare.against_published import BesidePublished, beside_published
 from reports.published.protocol_flags import flags_text, gated_layers
 from reports.published.rows import PaperRow, paper_protocols, paper_rows
 from reports.records.load import load_results
-from study.records import TrialRecord
 
-ROOT = Path(__file__).parents[2]
-
-MODEL: dict[str, Any] = {
-    "semantics": "released",
-    "heads": 1,
-    "pos_enc_dim": None,
-    "out_dim": None,
-    "edge_features": "given",
-    "readout": "mean",
-}
-TRAIN: dict[str, Any] = {
-    "batch_size": 128,
-    "learning_rate": 1e-3,
-    "lr_factor": 0.5,
-    "lr_patience": 10,
-    "min_lr": 1e-5,
-    "max_epochs": 1000,
-    "time_limit_s": 43200.0,
-}
-
-
-def configured(record: TrialRecord, **changes: Any) -> TrialRecord:
-    """The trial with a whole configuration: that of the paper's ZINC rows, but for ``changes``."""
-    model = {key: changes.get(key, value) for key, value in MODEL.items()}
-    train = {key: changes.get(key, value) for key, value in TRAIN.items()}
-    content = {"dataset": record.dataset, "seed": record.seed, "fold": record.fold, "model": model, "train": train}
-    return replace(record, config_json=json.dumps(content))
+ROOT = Path(__file__).parents[3]
 
 
 def beside(folder: Path, cell: Cell, tests: Mapping[int, float], sizes: dict[str, int], **changes: Any) -> Any:

@@ -6,8 +6,8 @@ import csv
 from pathlib import Path
 
 import pytest
-from test_aggregate import WITHOUT, aggregate
-from test_dataset_table import DIGITS, ENZYMES, ZINC, prepared
+from aggregate_command import WITHOUT, aggregate
+from made_datasets import DIGITS, ENZYMES, ZINC, prepared
 
 from reports.layout.layout_file import DatasetLayout
 from reports.layout.layout_reader import find_layouts

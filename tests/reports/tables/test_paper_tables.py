@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_published import printed_datasets, printed_rows, shipped_datasets, shipped_rows
+from printed_numbers import printed_datasets, printed_rows, shipped_datasets, shipped_rows
 from typer.testing import CliRunner
 
 from aggregate import app
@@ -23,7 +23,7 @@ Printed = tuple[str, ...]
 
 
 def written_rows() -> Iterator[Printed]:
-    """Every model of the LaTeX that we write, in the shape of ``test_published.printed_rows``, cell by cell."""
+    """Every model of the LaTeX that we write, in the shape of ``printed_numbers.printed_rows``, cell by cell."""
     layouts = find_layouts(list(shipped_layouts()))
     for layout, grid in zip(layouts, paper_tables(layouts), strict=True):
         if not isinstance(layout, Layout):

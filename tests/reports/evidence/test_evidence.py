@@ -15,7 +15,7 @@ from reports.evidence.explain import explain
 from reports.evidence.find_cell import find_cell, name_of
 from reports.records.plan import ResultsError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def cell_of(results: Path, cell: str) -> CellEvidence:

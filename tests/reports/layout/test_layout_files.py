@@ -138,7 +138,7 @@ def test_a_layout_needs_something_to_print() -> None:
 
 
 def test_the_layout_of_the_documentation_is_one(tmp_path: Path) -> None:
-    docs = Path(__file__).parents[2] / "docs" / "tables.md"
+    docs = Path(__file__).parents[3] / "docs" / "tables.md"
     (example,) = re.findall(r"```yaml\n(.*?)```", docs.read_text(encoding="utf-8"), flags=re.DOTALL)
     layout = read_layout(written(tmp_path, example))
     assert isinstance(layout, Layout)

@@ -3,66 +3,18 @@
 from __future__ import annotations
 
 import csv
-import json
 import shutil
 import subprocess
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
-from test_aggregate import WITHOUT, aggregate
+from aggregate_command import WITHOUT, aggregate
+from made_datasets import CLUSTER, DIGITS, ENZYMES, ZINC, prepared
 
 from reports.grid import render_csv, render_fragment, render_markdown
 from reports.records.plan import ResultsError
 from reports.tables.dataset_statistics import NOTHING, dataset_rows, read_prepared, statistics_grid, write_statistics
-
-ZINC = {
-    "title": "ZINC",
-    "task": "graph_regression",
-    "graphs": 12_000,
-    "mean_nodes": 23.1643,
-    "mean_edges": 49.8312,
-    "mean_counted_edges": 49.8312,
-    "node_features": "atom type",
-    "node_dim": 28,
-    "edge_features": "bond type",
-    "edge_dim": 4,
-}
-ENZYMES = {
-    "title": "ENZYMES",
-    "task": "graph_classification",
-    "graphs": 600,
-    "mean_nodes": 32.6333,
-    "mean_edges": 124.2733,
-    "mean_counted_edges": 62.13667,
-    "node_features": "node attributes",
-    "node_dim": 18,
-    "edge_features": None,
-    "edge_dim": None,
-}
-CLUSTER = {
-    "title": "CLUSTER",
-    "task": "node_classification",
-    "graphs": 120,
-    "mean_nodes": 116.5,
-    "mean_edges": 4267.1,
-    "mean_counted_edges": 4267.1,
-    "node_features": "marks",
-    "node_dim": 7,
-    "edge_features": None,
-    "edge_dim": None,
-}
-DIGITS = {**ENZYMES, "title": "Digits", "graphs": 1797, "node_features": "ink_and_place"}
-
-
-def prepared(data: Path, **statistics: dict[str, Any]) -> Path:
-    for name, values in statistics.items():
-        folder = data / name
-        folder.mkdir(parents=True)
-        manifest = {"dataset": name, "origin": f"made for {name}", "fingerprint": "00ff", "statistics": values}
-        (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    return data
 
 
 def test_values_stand_beside_the_papers_in_its_order(tmp_path: Path) -> None:

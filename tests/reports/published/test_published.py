@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from printed_numbers import printed_datasets, printed_rows, shipped_datasets, shipped_rows
 
 from reports.published.rows import (
-    FOLDER,
-    PAPER_TABLES,
     PublishedError,
     benchmark_rows,
     find_row,
@@ -24,15 +21,6 @@ from reports.published.rows import (
     sources,
 )
 
-CAPTIONS = {
-    "graph_level": "graph-level prediction tasks",
-    "node_edge_level": "edge- and node-level prediction tasks",
-    "placement": "across three network configurations",
-    "small": "small graph-level classification tasks",
-}
-Printed = tuple[str, ...]
-"""Table, dataset, row, layers, params, test mean and std, bold, red, train mean and std, epochs; as printed."""
-
 
 @pytest.fixture(scope="module")
 def paper() -> Path:
@@ -42,59 +30,11 @@ def paper() -> Path:
     return Path(named)
 
 
-def printed_rows(source: str) -> Iterator[Printed]:
-    """Every model of the four result tables, read from the LaTeX source cell by cell."""
-    for environment in re.findall(r"\\begin\{table\}.*?\\end\{table\}", source, flags=re.DOTALL):
-        named = [table for table, words in CAPTIONS.items() if words in environment]
-        if not named:
-            continue
-        dataset = "ZINC"  # the table of placements names its dataset in the caption alone
-        for line in environment.split(r"\\"):
-            heading = re.search(r"\\multicolumn\{12\}\{c\}\{(\w+)\}", line)
-            dataset = heading.group(1) if heading else dataset
-            if r"\pm" not in line:
-                continue
-            cells = [cell.strip() for cell in re.sub(r"\\(mid|h)(rule|line)\s*", "", line).split("&")]
-            sides = (cells[:6], cells[6:]) if len(cells) == 12 else (cells[:6], [cells[0], *cells[6:]])
-            for model, layers, params, test, train, epochs in sides:
-                yield (
-                    *(named[0], dataset, re.sub(r"\\emph\{(\w+)\}", r"\1", model), layers, params),
-                    *re.findall(r"\d+\.\d+", test),
-                    "yes" if r"\boldsymbol" in test else "no",
-                    "yes" if r"\color{red}" in test else "no",
-                    *re.findall(r"\d+\.\d+", train),
-                    epochs,
-                )
-
-
-def shipped_rows() -> Iterator[Printed]:
-    test = ("test_mean", "test_std", "bold", "red")
-    columns = ("dataset", "row", "layers", "params_printed", *test, "train_mean", "train_std", "epochs")
-    for table in PAPER_TABLES:
-        for cells in csv.DictReader((FOLDER / f"{table}.csv").open(encoding="utf-8")):
-            yield (table, *(cells[column] for column in columns))
-
-
 def test_every_number_of_the_result_tables_is_the_papers(paper: Path) -> None:
     printed = list(printed_rows(paper.read_text(encoding="utf-8")))
     assert len(printed) == 80
     assert all(len(row) == 12 for row in printed)
     assert sorted(shipped_rows()) == sorted(printed)
-
-
-def printed_datasets(source: str) -> Iterator[Printed]:
-    """Every dataset of the two tables of datasets, read from LaTeX source cell by cell."""
-    for line in re.findall(r"^ *(.*?(?:&\s*\$?-\$?|\(\d+\))) *\\\\ *$", source, flags=re.MULTILINE):
-        cells = [cell.strip() for cell in line.split("&")][-6:]
-        node, edge = (re.fullmatch(r"(.*) \((\d+)\)", cell) for cell in cells[4:])
-        assert node
-        yield (*cells[:4], *node.groups(), *(edge.groups() if edge else ("", "")))
-
-
-def shipped_datasets() -> list[Printed]:
-    columns = ("dataset", "graphs_printed", "nodes", "edges", "node_features", "node_dim", "edge_features", "edge_dim")
-    rows = csv.DictReader((FOLDER / "datasets.csv").open(encoding="utf-8"))
-    return [tuple(row[column] for column in columns) for row in rows]
 
 
 def test_every_number_of_the_dataset_tables_is_the_papers(paper: Path) -> None:

@@ -9,61 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_studies import gated, trial, vanilla, write_study
+from aggregate_command import ROOT, WITHOUT, aggregate
+from made_studies import trial, write_study
+from measured_study import GCN, measured, measured_study
 from scipy.stats import t as student
-from test_aggregate import ROOT, WITHOUT, aggregate
 
 from reports.compare.smoothing import compare_smoothing
 from reports.pictures.oversmoothing import caption, draw, oversmoothing
 from reports.records.plan import ResultsError
-from study.records import RecordError, TrialRecord
-from study.smoothing_records import SmoothingRow, write_smoothing
-
-GCN = vanilla("cluster", "gcn", 2, seeds=[41, 95])
-BI_GCN = gated("cluster", "gcn", layers=2, seeds=[41, 95])
-UNIFORM = gated("cluster", "gcn", layers=2, seeds=[41, 95], gate="uniform")
-
-Values = dict[int, list[float]]
-"""By graph number, the value behind each layer, the embedded inputs first."""
-
-
-def measured(results: Path, record: TrialRecord, values: Values, ratio: float | None = None) -> None:
-    rows = [
-        SmoothingRow(
-            key=record.key,
-            cell=record.cell,
-            seed=record.seed,
-            fold=record.fold,
-            layer=layer,
-            graph=graph,
-            information_gain_kde=value,
-            information_gain_gaussian=2 * value,
-            group_distance_ratio=ratio,
-            dirichlet_energy=0.0,
-            mean_average_distance=0.0,
-        )
-        for graph, by_layer in values.items()
-        for layer, value in enumerate(by_layer)
-    ]
-    write_smoothing(rows, results / "smoothing" / f"{record.key}.parquet")
-
-
-def made(folder: Path) -> Path:
-    """Three cells, of which the uniform one has lost the weights of its second seed."""
-    cells = {"gcn": GCN, "bi": BI_GCN, "uniform": UNIFORM}
-    trials = {(name, seed): trial(cell, seed, 0.5) for name, cell in cells.items() for seed in (41, 95)}
-    results = write_study(folder, [GCN, BI_GCN, UNIFORM], trials.values())
-    measured(results, trials["gcn", 41], {7: [9.0, 1.0, 0.1], 8: [9.0, 2.0, 0.2], 9: [9.0, 3.0, 0.3]})
-    measured(results, trials["gcn", 95], {7: [9.0, 3.0, 0.1], 8: [9.0, 4.0, 0.2], 9: [9.0, 5.0, 0.3]})
-    for seed in (41, 95):
-        measured(results, trials["bi", seed], {7: [9.0, 12.0, 0.1], 8: [9.0, 13.0, 0.2], 9: [9.0, 14.0, 0.3]})
-    measured(results, trials["uniform", 41], {7: [9.0, 2.0, 0.3], 8: [9.0, 3.0, 0.2], 9: [9.0, 4.0, 0.1]})
-    return results
+from study.records import RecordError
 
 
 def test_a_curve_averages_runs_first_then_graphs(tmp_path: Path) -> None:
     """Layer 1 of GCN: graphs at 2, 3, 4: mean 3, population variance 2/3; the embedded inputs (9.0) do not enter."""
-    (comparison,) = compare_smoothing(made(tmp_path), "information_gain_kde")
+    (comparison,) = compare_smoothing(measured_study(tmp_path), "information_gain_kde")
     assert comparison.vanilla is not None
     assert comparison.vanilla.values.tolist() == [[2.0, 0.1], [3.0, 0.2], [4.0, pytest.approx(0.3)]]
     assert comparison.vanilla.mean.tolist() == pytest.approx([3.0, 0.2])
@@ -73,7 +32,7 @@ def test_a_curve_averages_runs_first_then_graphs(tmp_path: Path) -> None:
 
 def test_welch_tests_by_hand_times_their_number(tmp_path: Path) -> None:
     """Layer 1 against bi-GCN: means 3 and 13, both variances 1 with n = 3: t = 10 / sqrt(2/3), 4 degrees of freedom."""
-    (comparison,) = compare_smoothing(made(tmp_path), "information_gain_kde")
+    (comparison,) = compare_smoothing(measured_study(tmp_path), "information_gain_kde")
     raw = 2 * student.sf(10 / math.sqrt(2 / 3), 4)
     assert comparison.p_values is not None
     assert comparison.p_values[0].tolist() == pytest.approx([4 * raw, 1.0])
@@ -81,7 +40,7 @@ def test_welch_tests_by_hand_times_their_number(tmp_path: Path) -> None:
 
 
 def test_the_caption_states_graphs_seeds_data_and_whose_run_it_is(tmp_path: Path) -> None:
-    (comparison,) = compare_smoothing(made(tmp_path), "information_gain_kde")
+    (comparison,) = compare_smoothing(measured_study(tmp_path), "information_gain_kde")
     words = caption(comparison)
     assert "in bits (kernel density estimate) by layer of GCN and bi-GCN and uniform-GCN on CLUSTER" in words
     assert "over 3 test graphs, each the mean over seeds 41, 95 (uniform-GCN: 1 of 2 trials)" in words
@@ -101,7 +60,7 @@ def test_values_that_do_not_exist_are_left_out_and_counted(tmp_path: Path) -> No
 
 
 def test_the_figure_comes_in_three_formats_and_the_same_bytes_twice(tmp_path: Path) -> None:
-    results = made(tmp_path / "results")
+    results = measured_study(tmp_path / "results")
     (first,) = oversmoothing(results)
     (second,) = oversmoothing(results)
     pdf, svg, png, text, latex = first.write(tmp_path / "first")
@@ -117,7 +76,7 @@ def test_the_figure_comes_in_three_formats_and_the_same_bytes_twice(tmp_path: Pa
 
 
 def test_bars_stand_at_significant_layers_alone(tmp_path: Path) -> None:
-    (comparison,) = compare_smoothing(made(tmp_path), "information_gain_kde")
+    (comparison,) = compare_smoothing(measured_study(tmp_path), "information_gain_kde")
     (axes,) = draw(comparison).axes
     bars = [collection for collection in axes.collections if type(collection).__name__ == "LineCollection"]
     assert [[segment[0][0] for segment in bar.get_segments()] for bar in bars] == [[1.0], []]
@@ -126,7 +85,7 @@ def test_bars_stand_at_significant_layers_alone(tmp_path: Path) -> None:
 
 
 def test_the_command_loads_no_torch(tmp_path: Path) -> None:
-    results = made(tmp_path)
+    results = measured_study(tmp_path)
     done = aggregate("figures", results, "--out", tmp_path / "out", code=WITHOUT)
     assert done.returncode == 0
     assert "over-smoothing" not in done.stderr
@@ -134,7 +93,7 @@ def test_the_command_loads_no_torch(tmp_path: Path) -> None:
 
 
 def test_errors_say_what_to_do_in_one_line(tmp_path: Path) -> None:
-    results = made(tmp_path)
+    results = measured_study(tmp_path)
     with pytest.raises(ResultsError, match="found 'gain', expected one of information_gain_kde, "):
         compare_smoothing(results, "gain")
     with pytest.raises(ResultsError, match=r"found no value of group_distance_ratio; run `run_study.py smoothing"):
@@ -155,7 +114,7 @@ def test_errors_say_what_to_do_in_one_line(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_trial_is_refused(tmp_path: Path) -> None:
-    results = made(tmp_path)
+    results = measured_study(tmp_path)
     one, other, *_ = sorted((results / "smoothing").glob("*.parquet"))
     other.write_bytes(one.read_bytes())
     with pytest.raises(RecordError, match=f"not the values of trial {other.stem}"):

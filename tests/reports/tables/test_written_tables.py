@@ -1,13 +1,12 @@
 """The files of a table: byte for byte, and through pdflatex."""
 
 import csv
-import os
 import shutil
-import subprocess
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from latex_documents import SPECIAL, names_study, pdflatex
 from made_studies import gated, runs, trial, vanilla, worked_study, write_study
 from rich.console import Console
 
@@ -15,9 +14,7 @@ from reports import render_terminal, write_tables
 from reports.layout.columns import shortest
 from reports.tables.terminal import WIDTH
 
-EXPECTED = Path(__file__).parent / "expected"
-SPECIAL = r"_ & % $ # { } ~ ^ \ [x] *y* `z` <a> |b| --"
-FOREIGN = "Müller Ångström Erdős ß σ µ ± – “q” 图 Привет 😀 ą\u200b"  # noqa: RUF001
+EXPECTED = Path(__file__).parents[1] / "expected"
 
 
 def terminal_text(folder: Path) -> str:
@@ -25,19 +22,6 @@ def terminal_text(folder: Path) -> str:
     table = write_tables(folder, folder / "tables").table
     Console(file=stream, width=WIDTH, highlight=False).print(render_terminal(table))
     return stream.getvalue()
-
-
-def pdflatex(document: Path) -> str:
-    """Compile ``document`` beside itself and return the log; without pdflatex, skip (on CI: fail)."""
-    if shutil.which("pdflatex") is None:
-        assert os.environ.get("CI") != "true", "CI must have pdflatex"
-        pytest.skip("pdflatex is not installed")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", document.name]
-    done = subprocess.run(command, cwd=document.parent, capture_output=True, check=False, timeout=120)
-    log = document.with_suffix(".log").read_text(encoding="latin-1")
-    assert done.returncode == 0, log[-3000:]
-    assert document.with_suffix(".pdf").stat().st_size > 0
-    return log
 
 
 @pytest.mark.parametrize("name", ["results.tex", "results_standalone.tex", "results.md", "results.csv", "results.html"])
@@ -133,18 +117,6 @@ def test_the_worked_study_compiles_without_complaint(tmp_path: Path) -> None:
     log = pdflatex(write_tables(worked_study(tmp_path), tmp_path).standalone)
     assert "Overfull" not in log
     assert "Warning" not in log
-
-
-def names_study(folder: Path) -> Path:
-    """A study whose every name holds what LaTeX, Markdown and rich would act on."""
-    names = {"dataset_title": f"{SPECIAL} {FOREIGN}", "seeds": [1]}
-    cells = [
-        vanilla(f"d{SPECIAL}", f"[{SPECIAL}", id=f"1{SPECIAL}", **names),
-        gated(f"d{SPECIAL}", f"[{SPECIAL}", id=f"2{SPECIAL}{FOREIGN}", **names),
-        gated(f"d{SPECIAL}", f"[{SPECIAL}", id=f"3{SPECIAL}{FOREIGN}", **names),
-    ]
-    failed = trial(cells[1], 1, status="failed", reason=f"[/red] {SPECIAL} {FOREIGN}")
-    return write_study(folder, cells, [failed], f"{SPECIAL}\n\n{FOREIGN}", f"{SPECIAL}{FOREIGN}")
 
 
 def test_names_of_every_kind_compile_as_a_document(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from aggregate_command import WITHOUT, aggregate, error_of
 from hypothesis import given
 from hypothesis import strategies as st
+from latex_documents import FOREIGN, SPECIAL, names_study, pdflatex
 from made_studies import Cell, gated, runs, vanilla, worked_study, write_study
-from test_aggregate import WITHOUT, aggregate, error_of
-from test_written_tables import FOREIGN, SPECIAL, names_study, pdflatex
 
 from reports.grid import render_csv, render_fragment, render_html, render_markdown, render_standalone, write_grid
 from reports.grid.shape import Grid

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import scipy.stats
 from made_studies import Cell, gated, runs, vanilla, write_study
+from paper_configuration import configured
 from statsmodels.stats.multitest import multipletests
-from test_against import configured
 from typer.testing import CliRunner
 
 from aggregate import app
