@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from reports.layout_file import DatasetLayout, Layout
+    from reports.layout.layout_file import DatasetLayout, Layout
 
 
 def place(text: str) -> Path:
@@ -91,16 +91,16 @@ def tables(
         if results:
             _write_study_tables(results, folder, of_results, bold)
         if published:
-            from reports.paper_tables import write_paper_tables
+            from reports.tables.paper_tables import write_paper_tables
 
             paper = folder / "paper" if results or statistics is not None else folder
             _show(write_paper_tables(paper, (*of_results, *of_datasets), bold))
         if statistics is not None:
-            from reports.statistics import write_statistics
+            from reports.tables.dataset_statistics import write_statistics
 
             _show(write_statistics(statistics, folder))
             if of_datasets:
-                from reports.dataset_tables import write_prepared_datasets
+                from reports.tables.dataset_tables import write_prepared_datasets
 
                 _show(write_prepared_datasets(statistics, of_datasets, folder))
 
@@ -148,7 +148,7 @@ def explain(
     cell: Annotated[str, typer.Argument(help='Words that name a cell, as "ZINC bi-GCN 500k".', show_default=False)],
 ) -> None:
     """Show what lies behind one number: its trials, configuration, code, data and files, and how it was chosen."""
-    from reports.explain import explain
+    from reports.evidence.explain import explain
 
     with _one_line_errors():
         text = explain(results, cell)
@@ -160,8 +160,8 @@ def check(
     results: Results,
 ) -> None:
     """Look for what makes a table untrustworthy; exit code 1 where something forbids publishing it."""
-    from reports.hygiene import check_together
-    from reports.hygiene.rendering import finding_lines, finding_table, summary_line
+    from reports.check import check_together
+    from reports.check.rendering import finding_lines, finding_table, summary_line
 
     with _one_line_errors():
         findings = check_together(results)
@@ -182,7 +182,7 @@ def fidelity(
     out: Annotated[Path, typer.Option(help="File to write.")] = Path("docs/fidelity.md"),
 ) -> None:
     """Write what of the paper holds: the studies in FOLDER beside its printed numbers, and what their gates do."""
-    from reports.fidelity import write_fidelity
+    from reports.fidelity.page import write_fidelity
 
     with _one_line_errors():
         _show([write_fidelity(folder, out)])
@@ -193,7 +193,7 @@ def _layouts(
 ) -> tuple[tuple[Layout, ...], tuple[DatasetLayout, ...]]:
     if not names:  # most calls name none, and need not import how they are read
         return (), ()
-    from reports.layout_reader import find_layouts, part_layouts
+    from reports.layout.layout_reader import find_layouts, part_layouts
 
     return part_layouts(find_layouts(names), of_results, of_datasets)
 
@@ -204,8 +204,8 @@ def _write_study_tables(
     from rich.console import Console
 
     from reports import render_terminal, write_tables
-    from reports.tables import write_compared
-    from reports.terminal import WIDTH
+    from reports.tables.terminal import WIDTH
+    from reports.tables.write import write_compared
 
     files = write_compared(write_tables(results, out, bold, layouts), out)
     Console(width=WIDTH, highlight=False).print(render_terminal(files.table))

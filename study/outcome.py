@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from reports import TableFiles, render_terminal
-from reports.terminal import WIDTH
+from reports.tables.terminal import WIDTH
 from study.location import absolute
 from study.results import ResultsFolder
 from study.tracking import default_tracking_uri, masked, ui_command, ui_page

@@ -8,7 +8,7 @@ from reports.grid.html import render_html
 from reports.grid.latex import render_fragment, render_standalone
 from reports.grid.markdown import render_markdown
 from reports.grid.shape import Column, Grid, Section
-from reports.plain_text import csv_text
+from reports.words.plain_text import csv_text
 
 __all__ = [
     "Column",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reports.grid.shape import Column, Grid, Section
-from reports.parts import escape_html, html_part
-from reports.prose import Text
+from reports.words.parts import escape_html, html_part
+from reports.words.prose import Text
 
 _STYLE = """
 body { font: 13px/1.45 system-ui, sans-serif; margin: 1.5rem; color: #1a1a1a; background: #fff; }

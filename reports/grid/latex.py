@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from reports.grid.shape import Column, Grid, Section
-from reports.latex_text import escape
-from reports.parts import latex_part
-from reports.plain_text import plain
-from reports.prose import Text
+from reports.words.latex_text import escape
+from reports.words.parts import latex_part
+from reports.words.plain_text import plain
+from reports.words.prose import Text
 
 ROWS_OF_A_PAGE = 36
 """Lines of text that a page of the document bears."""

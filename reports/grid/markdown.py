@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from reports.grid.shape import Grid, Section
-from reports.parts import escape_markdown, markdown_part
-from reports.prose import Text
+from reports.words.parts import escape_markdown, markdown_part
+from reports.words.prose import Text
 
 _ALIGN = {"left": ":--", "right": "--:", "centre": ":-:"}
 

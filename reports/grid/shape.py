@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.prose import Note, Text
+from reports.words.prose import Note, Text
 
 Align = Literal["left", "right", "centre"]
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.against import beside_published
-from reports.comparison_table import compare_tables
-from reports.evidence import evidence
-from reports.hygiene import Finding, check, check_together
-from reports.layout import ResultTable, build_table
-from reports.load import StudyResults, load_results
+from reports.check import Finding, check, check_together
+from reports.compare.against_published import beside_published
+from reports.compare.comparison_table import compare_tables
+from reports.evidence.cell_evidence import evidence
+from reports.layout.result_table import ResultTable, build_table
 from reports.page.cells import plan_rows, result_rows
 from reports.page.content import Page, StudyPart
 from reports.page.facts import read_facts
@@ -21,8 +20,9 @@ from reports.page.markup import written
 from reports.page.pictures import Draw, every_picture, shown_pictures
 from reports.page.render import render_page
 from reports.page.shown import anchor_of_cell, shown_block, shown_evidence, shown_notes
-from reports.prose import caption
-from reports.search_plan import load_search_plans
+from reports.records.load import StudyResults, load_results
+from reports.records.search_plan import load_search_plans
+from reports.words.prose import caption
 
 PAGE_FILE = "page.html"
 

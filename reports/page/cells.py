@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from markupsafe import Markup
 
-from reports.cells import PER_CENT, shortest
-from reports.layout import Entry
-from reports.marks import Mark
+from reports.layout.columns import PER_CENT, shortest
+from reports.layout.result_table import Entry
 from reports.page.facts import Facts
 from reports.page.markup import NOTHING, written
 from reports.page.sortable import Column, Row, SortableTable, Value, flat_table, number, words
-from reports.plan import PlanCell
-from reports.prose import METRIC_NAMES
-from reports.search_plan import SearchPlan
-from reports.summarise import Gap, Spread
+from reports.records.plan import PlanCell
+from reports.records.search_plan import SearchPlan
+from reports.summary.marks import Mark
+from reports.summary.summarise import Gap, Spread
+from reports.words.prose import METRIC_NAMES
 
 _MARKS = {Mark.PLAIN: None, Mark.BETTER: "better", Mark.BEST: "best"}
 _SHORT = {"layers": "L", "num_clusters": "K"}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from reports.evidence import code_state
-from reports.load import load_records
+from reports.evidence.cell_evidence import code_state
+from reports.records.load import load_records
 
 PHASES = ("search", "confirm")
 STATUSES = ("finished", "pruned", "diverged", "failed", "running", "superseded")
@@ -76,7 +76,7 @@ def read_facts(results: Path) -> Facts:
     """The facts of the study in the folder ``results``.
 
     Raises:
-        ResultsError, study.records.RecordError: as :func:`reports.load.load_records`.
+        ResultsError, study.records.RecordError: as :func:`reports.records.load.load_records`.
     """
     columns = load_records(results, _COLUMNS).select(list(_COLUMNS)).to_pydict()
     by_cell = Counter(zip(columns["cell"], columns["phase"], columns["status"], strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from reports.hygiene import Finding
+from reports.check import Finding
 
 KEYS_SHOWN = 6
 """Trials that a finding names; the command ``check`` names all."""

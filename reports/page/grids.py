@@ -8,16 +8,16 @@ from typing import TypeVar
 
 from markupsafe import Markup
 
-from reports.against import BesidePublished
-from reports.comparison_table import Pairing, comparison_grid
+from reports.compare.against_published import BesidePublished
+from reports.compare.comparison_table import Pairing, comparison_grid
+from reports.compare.published_table import published_grid
 from reports.grid import Column as GridColumn
 from reports.grid import Grid
-from reports.layout import Entry
+from reports.layout.result_table import Entry
 from reports.page.markup import NOTHING, written
 from reports.page.shown import ShownTable, shown_notes
 from reports.page.sortable import Column, Group, Row, SortableTable, Value
-from reports.prose import Text
-from reports.published_table import published_grid
+from reports.words.prose import Text
 
 Anchor = Callable[[str], str]
 """From a cell's id to the id of its evidence in the page."""

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from reports.cells import columns
-from reports.layout import Entry
-from reports.marks import Mark
-from reports.parts import html_part
-from reports.prose import Part
+from reports.layout.columns import columns
+from reports.layout.result_table import Entry
+from reports.summary.marks import Mark
+from reports.words.parts import html_part
+from reports.words.prose import Part
 
 NOTHING = "–"  # noqa: RUF001
 _HEARD = {Mark.BETTER: " (better than vanilla)", Mark.BEST: " (best)"}
 
 
 class PageMarkup:
-    """A :class:`reports.cells.Markup` whose numbers link to the element with the id ``evidence``, if any."""
+    """A :class:`reports.layout.columns.Markup` whose numbers link to the element with the id ``evidence``, if any."""
 
     def __init__(self, evidence: str | None = None) -> None:
         self._evidence = evidence

@@ -8,10 +8,10 @@ import hashlib
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reports.chosen import RANKING_RULE
+from reports.evidence.chosen import RANKING_RULE
 from reports.page.content import Page
 from reports.page.markup import NOTHING
-from reports.parts import escape_html
+from reports.words.parts import escape_html
 
 ALARMS_SHOWN = 3
 """Findings of a kind in the banner; the section on the check has all."""

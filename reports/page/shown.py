@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from reports.cells import PER_CENT, headings
-from reports.evidence import CellEvidence, SearchEvidence
-from reports.layout import Block, Row
+from reports.evidence.cell_evidence import CellEvidence, SearchEvidence
+from reports.layout.columns import PER_CENT, headings
+from reports.layout.result_table import Block, Row
 from reports.page.markup import NOTHING, side, written
 from reports.page.sortable import SortableTable
-from reports.prose import METRIC_NAMES, Note
+from reports.words.prose import METRIC_NAMES, Note
 
 BEST_SHOWN = 10
 """Search trials of a cell that its evidence lists; a study may have thousands."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from markupsafe import Markup
 
-from reports.plan import ResultsError
+from reports.records.plan import ResultsError
 
 _DROPPED = {"script", "style", "metadata", "foreignObject", "iframe", "set", "animate", "animateTransform", "a"}
 _REFERENCE = re.compile(r"url\(\s*[\"']?#([^)\"']+)[\"']?\s*\)")

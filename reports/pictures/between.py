@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from reports.evidence.study_facts import cell_name
 from reports.pictures.material import DrawnCell, Material
 from reports.pictures.names import backbone_name, panel_title
 from reports.pictures.picture import Drawn, in_pictures, left_out
 from reports.pictures.response import SETTINGS, SPOKEN, draw_baselines, places_of, scale_axis
 from reports.pictures.style import BILATERAL, in_units, legend, metric_label, panels
-from reports.plain_text import plain
-from reports.study_facts import cell_name
+from reports.words.plain_text import plain
 
 Item = TypeVar("Item")
 

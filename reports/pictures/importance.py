@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from reports.pictures.material import DrawnCell, DrawnTrial, Material
 from reports.pictures.picture import Drawn, in_pictures, left_out
 from reports.pictures.style import BILATERAL, legend, panels
-from reports.search_plan import CHOICE, SearchedRange
+from reports.records.search_plan import CHOICE, SearchedRange
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

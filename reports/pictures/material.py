@@ -13,13 +13,13 @@ from typing import Any, TypeGuard
 import numpy as np
 import pyarrow as pa
 
-from reports.chosen import went_all_the_way
-from reports.layout import Entry, build_table
-from reports.load import load_records, load_results
+from reports.evidence.chosen import went_all_the_way
+from reports.layout.result_table import Entry, build_table
 from reports.pictures.names import CellNames, names_of, panel_of, panel_title
 from reports.pictures.style import Styles
-from reports.plan import PlanCell
-from reports.search_plan import SearchPlan, load_search_plans
+from reports.records.load import load_records, load_results
+from reports.records.plan import PlanCell
+from reports.records.search_plan import SearchPlan, load_search_plans
 from study.records import SCHEMA
 
 CURVES = ("epoch", "val_metric", "gate_min", "gate_max", "gate_std")

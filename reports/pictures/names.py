@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reports.labels import Detail, Label, model_label
-from reports.layout import Entry
-from reports.plain_text import plain
-from reports.plan import PlanCell
-from reports.study_facts import cell_name
+from reports.evidence.study_facts import cell_name
+from reports.layout.result_table import Entry
+from reports.records.plan import PlanCell
+from reports.summary.labels import Detail, Label, model_label
+from reports.words.plain_text import plain
 
 Panel = tuple[str, str, int | None, int | None]
 """Of cells that are compared: dataset, backbone, planned layers and budget."""

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from reports.compare.smoothing import ALPHA, Comparison, Curve, compare_smoothing
 from reports.pictures.picture import Picture
 from reports.pictures.style import STYLES, file_name, legend, settled, styled
-from reports.plan import ResultsError
-from reports.smoothing import ALPHA, Comparison, Curve, compare_smoothing
+from reports.records.plan import ResultsError
 from study.smoothing_records import MEASURES, SMOOTHING_FOLDER
 
 DEFAULT_MEASURE = "information_gain_kde"

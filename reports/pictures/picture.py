@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from matplotlib.figure import Figure
 
-from reports.latex_text import escape
 from reports.pictures.style import MOST_PANELS, WIDTHS, file_name, settled, styled
+from reports.words.latex_text import escape
 
 Item = TypeVar("Item")
 

@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from reports.evidence.study_facts import budget_text
 from reports.pictures.material import DrawnCell, DrawnTrial, Material
 from reports.pictures.picture import Drawn, in_pictures, left_out
 from reports.pictures.style import (
@@ -26,7 +27,6 @@ from reports.pictures.style import (
     panels,
     whole_numbers,
 )
-from reports.study_facts import budget_text
 
 SETTINGS: Mapping[str, str] = {
     "sigma_m": r"Sensitivity $\sigma_m$",

@@ -18,8 +18,8 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from reports.cells import PER_CENT
-from reports.prose import METRIC_NAMES
+from reports.layout.columns import PER_CENT
+from reports.words.prose import METRIC_NAMES
 
 # Okabe and Ito's colours, which readers with any colour vision can tell apart; lines and markers differ too.
 STYLES: tuple[tuple[str, object, str], ...] = (

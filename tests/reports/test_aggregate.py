@@ -5,30 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from aggregate_command import BLOCKED, WITHOUT, aggregate, error_of
 from made_studies import vanilla, worked_study, write_study
-
-ROOT = Path(__file__).parents[2]
-BLOCKED = ("torch", "ray", "mlflow", "torch_geometric")
-
-WITHOUT = f"""
-import runpy, sys
-
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {BLOCKED!r}:
-            raise ImportError(f"{{name}} must not be loaded")
-
-sys.meta_path.insert(0, Blocker())
-sys.argv = ["aggregate.py", *sys.argv[1:]]
-sys.path.insert(0, {str(ROOT)!r})
-runpy.run_path({str(ROOT / "aggregate.py")!r}, run_name="__main__")
-"""
-
-
-def aggregate(*arguments: object, code: str | None = None) -> "subprocess.CompletedProcess[str]":
-    start = ["-c", code] if code else [str(ROOT / "aggregate.py")]
-    command = [sys.executable, *start, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=120)
 
 
 def test_tables_come_out_without_torch_ray_and_mlflow(tmp_path: Path) -> None:
@@ -58,14 +36,6 @@ def test_out_names_the_folder(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "paper" / "tables" / "results.tex").is_file()
     assert not (results / "tables").exists()
-
-
-def error_of(*arguments: object) -> str:
-    """The one line on stderr of a command that must end with exit code 2 and print nothing else."""
-    done = aggregate("tables", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    return line
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:

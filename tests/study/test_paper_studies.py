@@ -15,7 +15,7 @@ from bimp.budget import parameters_of, solve_hidden_dim
 from bimp.config import GAT_HEADS, ModelConfig, TrialConfig
 from bimp.head import smallest_hidden_dim
 from bimp.tasks import TASKS, TaskSpec
-from reports.published import PAPER_TABLES, PaperRow, paper_rows
+from reports.published.rows import PAPER_TABLES, PaperRow, paper_rows
 from study.plan import StudyPlan, plan
 from study.plan.cells import Cell
 from study.space import resolve

@@ -1,0 +1,73 @@
+"""Whether arms that face each other had the same means: parameters, configurations tried, epochs trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.check.finding import Finding, Kind, Severity, counted_text
+from reports.evidence.study_facts import CellFacts, StudyFacts
+
+FEWEST_OF_MOST = 0.5
+"""An arm that tried fewer configurations than this part of the other's was not searched as that one was."""
+EPOCHS_RATIO = 1.5
+"""Pruning alone makes the epochs of two searches differ; by more than this, one arm was trained more."""
+
+OVER_BUDGET = Kind(
+    name="over-budget",
+    severity="forbids",
+    effect="the model is larger than its row says, and a better number may come from its size",
+    mend="run it within the budget, or give its hidden_dim in place of a budget and print its parameters",
+)
+UNEQUAL_SEARCH = Kind(
+    name="unequal-search",
+    severity="warns",
+    effect="the arm that tried more configurations had more chances to look good",
+    mend="give both arms the same number of trials over ranges of the same width, or say how many each had",
+)
+UNEQUAL_EPOCHS = Kind(
+    name="unequal-epochs",
+    severity="warns",
+    effect="the arm that was trained for longer had the advantage",
+    mend="give both arms the same max_epochs and pruning, or say what each had",
+)
+
+
+def budgets(facts: StudyFacts) -> Iterator[Finding]:
+    """Runs whose model has more parameters than its budget."""
+    for cell in facts.cells:
+        over = [trial for trial in cell.counted if trial.budget is not None and trial.params > trial.budget]
+        if over:
+            worst = max(over, key=lambda trial: trial.params)
+            found = f"{worst.params} parameters for a budget of {worst.budget}"
+            yield OVER_BUDGET.in_cell(facts, cell, found, over)
+
+
+def tuning_efforts(facts: StudyFacts) -> Iterator[Finding]:
+    """Facing arms that tried different numbers of configurations."""
+    for gated, vanilla in facts.facing():
+        counts = len(gated.search), len(vanilla.search)
+        if counts[0] != counts[1]:
+            found = f"{counted_text(counts[0], 'search trial')}, against {counts[1]} of {vanilla.name}, which it faces"
+            yield UNEQUAL_SEARCH.in_cell(facts, gated, found, (), _severity(gated, vanilla))
+
+
+def trained_epochs(facts: StudyFacts) -> Iterator[Finding]:
+    """Facing arms whose searches trained for different times, or whose runs may train for different times."""
+    for gated, vanilla in facts.facing():
+        searched = [sum(trial.num_epochs for trial in cell.search) for cell in (gated, vanilla)]
+        if min(searched) > 0 and max(searched) > EPOCHS_RATIO * min(searched):
+            found = f"its search trained for {searched[0]} epochs, against {searched[1]} of {vanilla.name}"
+            yield UNEQUAL_EPOCHS.in_cell(facts, gated, found, ())
+        limits = [sorted({trial.max_epochs for trial in cell.counted}) for cell in (gated, vanilla)]
+        if all(limits) and limits[0] != limits[1]:
+            told = [" and ".join(map(str, found)) for found in limits]
+            found = f"its runs may train for {told[0]} epochs, against {told[1]} of {vanilla.name}"
+            yield UNEQUAL_EPOCHS.in_cell(facts, gated, found, (*gated.counted, *vanilla.counted))
+
+
+def _severity(gated: CellFacts, vanilla: CellFacts) -> Severity:
+    """Grave where both were to be searched and one got less than half of the other's trials."""
+    counts = sorted((len(gated.search), len(vanilla.search)))
+    # A baseline with nothing to search (the space holds keys of the gate alone) is usual; readers must know.
+    had_a_search = all(cell.search or cell.search_plan.trials for cell in (gated, vanilla))
+    return "forbids" if had_a_search and counts[0] < FEWEST_OF_MOST * counts[1] else "warns"

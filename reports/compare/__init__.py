@@ -1,0 +1,1 @@
+"""Cells beside what they face: vanilla models, published numbers, layer by layer; and the tables of it."""

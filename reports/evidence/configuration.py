@@ -1,0 +1,41 @@
+"""A trial's configuration as names and texts; ``row`` holds the columns of its record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reports.records.details import mapping_of
+
+
+def departures_of(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The settings in which a record departs from its semantics, by name."""
+    if row["departures"] is None:
+        return ()
+    found = mapping_of(row["departures"], f"trial {row['key']}: departures")
+    return tuple((str(name), value_text(value)) for name, value in sorted(found.items()))
+
+
+def configuration_of(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The settings of ``config_json`` without seed and fold, before them what the study asked for and got in size."""
+    config = mapping_of(row["config_json"], f"trial {row['key']}: config_json")
+    plain_settings: dict[str, Any] = {}
+    for name, value in config.items():
+        plain_settings.update(value if isinstance(value, dict) else {name: value})
+    sizes = {"budget": row["budget"], "params": row["params"]}
+    # A record's own column is empty where the setting means nothing for the model.
+    settings = {
+        name: value
+        for name, value in plain_settings.items()
+        if name not in ("seed", "fold", *sizes) and row.get(name, value) is not None
+    }
+    return tuple((str(name), value_text(value)) for name, value in {**sizes, **settings}.items() if value is not None)
+
+
+def value_text(value: object) -> str:
+    """A setting's value to full precision, as a study file would hold it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return ", ".join(value_text(item) for item in value)
+    return repr(value) if isinstance(value, float) else str(value)

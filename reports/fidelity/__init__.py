@@ -1,0 +1,1 @@
+"""What of the paper holds when it is run again."""

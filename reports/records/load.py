@@ -1,0 +1,111 @@
+"""The trials of a study, from its record files: the only input of every table beside the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.records.plan import Plan, ResultsError, load_plan
+from study.records import CutRecordError, read_columns, record_tables
+
+RECORDS_FOLDER = "records"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """What a table needs of one record; the fields are those of ``study.records.TrialRecord``.
+
+    ``num_epochs`` counts the completed epochs.
+    """
+
+    key: str
+    cell: str
+    phase: str
+    status: str
+    reason: str | None
+    layers: int
+    hidden_dim: int
+    budget: int | None
+    params: int
+    placement: str
+    gate: str | None
+    num_clusters: int | None
+    sigma_m: float | None
+    unsupervised_weight: float | None
+    seed: int
+    fold: int | None
+    train_metric: float | None
+    test_metric: float | None
+    started_at: float
+    data_fingerprint: str
+    config_json: str
+    num_epochs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyResults:
+    """One study: its plan and all trials on record, ordered by key."""
+
+    plan: Plan
+    trials: tuple[Trial, ...]
+
+
+def load_results(results: Path) -> StudyResults:
+    """The plan and the records of the folder ``results``; an empty records folder is an empty study.
+
+    Raises:
+        ResultsError: no such folder, no readable plan, no records folder, or a record that is cut or misnamed.
+        study.records.RecordError: a file of another project or schema version.
+    """
+    plan = load_plan(results)
+    # Table by table: of a hundred thousand trials the columns need not be in memory beside what is made of them.
+    with _refused_records():
+        tables = record_tables(_records_of(results), (*_PLAIN_COLUMNS, _EPOCH_COLUMN))
+        return StudyResults(plan=plan, trials=tuple(trial for table in tables for trial in _trials(table)))
+
+
+def load_records(results: Path, columns: Sequence[str]) -> pa.Table:
+    """The given ``columns`` of every record of a study, a row a trial, ordered by key; read from the files alone.
+
+    Columns are those of ``study.records.SCHEMA``, and ``study.records.RECORD_FILE`` for the name of the file in which
+    the row lies; a part of the epochs may be named alone, as ``epochs.list.element.val_metric`` (the column ``epochs``
+    then holds only what was named).
+
+    Raises:
+        ResultsError: no records folder, or a record that is cut or misnamed.
+        study.records.RecordError: a file of another project or schema version.
+    """
+    with _refused_records():
+        return read_columns(_records_of(results), columns)
+
+
+_PLAIN_COLUMNS = [entry.name for entry in fields(Trial) if entry.name != "num_epochs"]
+_EPOCH_COLUMN = "epochs.list.element.epoch"
+
+
+def _trials(table: pa.Table) -> Iterator[Trial]:
+    # Lengths of lists: no epoch becomes an object.
+    lengths = pc.list_value_length(table.column("epochs")).to_pylist()
+    plain = (table.column(name).to_pylist() for name in _PLAIN_COLUMNS)
+    for *values, num_epochs in zip(*plain, lengths, strict=True):
+        yield Trial(**dict(zip(_PLAIN_COLUMNS, values, strict=True)), num_epochs=num_epochs)
+
+
+def _records_of(results: Path) -> Path:
+    folder = results / RECORDS_FOLDER
+    if not folder.is_dir():
+        raise ResultsError(f"{folder}: not found, so there is no record at all; start the study first")
+    return folder
+
+
+@contextmanager
+def _refused_records() -> Iterator[None]:
+    try:
+        yield
+    except CutRecordError as error:
+        raise ResultsError(str(error)) from error

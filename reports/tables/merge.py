@@ -1,0 +1,87 @@
+"""Several studies as one, so that a table may span them: where two hold the same cell, the one named last wins."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reports.records.load import StudyResults, Trial
+from reports.records.plan import Plan, PlanCell
+from reports.words.prose import Note, Text
+
+SAME = (
+    *("dataset", "backbone", "placement", "gate", "layers", "budget", "hidden_dim"),
+    *("num_clusters", "sigma_m", "unsupervised_weight", "pos_enc_dim", "semantics", "departures"),
+)
+"""Cells that agree in these are one row of a table, whichever studies they are of."""
+
+
+GIVEN_WAY = "In several of the studies; shown is the one named last:"
+"""Heading of the note on the cells that gave way."""
+
+
+def merge_studies(studies: Sequence[StudyResults]) -> tuple[StudyResults, tuple[Note, ...]]:
+    """One study of all cells of ``studies``, in their order, and a note on every cell that gave way.
+
+    A cell keeps its id unless an earlier study has another cell of that id, which puts the study's name before it.
+    A single study is returned as it is.
+    """
+    if len(studies) == 1:
+        return studies[0], ()
+    names = _study_names(studies)
+    last = {_identity(cell): number for number, study in enumerate(studies) for cell in study.plan.cells}
+    cells: list[PlanCell] = []
+    trials: list[Trial] = []
+    given_way: list[Text] = []
+    taken: set[str] = set()
+    for number, study in enumerate(studies):
+        by_cell: defaultdict[str, list[Trial]] = defaultdict(list)
+        for trial in study.trials:
+            by_cell[trial.cell].append(trial)
+        for cell in study.plan.cells:
+            found = by_cell.pop(cell.id, [])
+            if last[_identity(cell)] != number:
+                given_way.append((f"{cell.id}: of {names[last[_identity(cell)]]}, not of {names[number]}",))
+                continue
+            unique = _unique_id(cell.id, names[number], taken)
+            cells.append(replace(cell, id=unique))
+            trials += _of_cell(unique, found)
+        # What no cell of the plan owns stays so, and is counted below the table.
+        for outside, found in by_cell.items():
+            trials += _of_cell(_unique_id(outside, names[number], taken), found)
+    note = Note(heading=GIVEN_WAY, items=tuple(given_way))
+    plan = Plan(study="+".join(study.plan.study for study in studies), caption=_caption(studies), cells=tuple(cells))
+    return StudyResults(plan=plan, trials=tuple(trials)), (note,) if given_way else ()
+
+
+def _identity(cell: PlanCell) -> tuple[object, ...]:
+    return tuple(getattr(cell, name) for name in SAME)
+
+
+def _study_names(studies: Sequence[StudyResults]) -> list[str]:
+    """The names of the studies, told apart by their order where two have the same."""
+    count = Counter(study.plan.study for study in studies)
+    seen: Counter[str] = Counter()
+    names = []
+    for study in studies:
+        name = study.plan.study
+        seen[name] += 1
+        names.append(name if count[name] == 1 else f"{name} ({seen[name]})")
+    return names
+
+
+def _of_cell(cell: str, trials: Sequence[Trial]) -> list[Trial]:
+    return [trial if trial.cell == cell else replace(trial, cell=cell) for trial in trials]
+
+
+def _unique_id(name: str, study: str, taken: set[str]) -> str:
+    while name in taken:
+        name = f"{study}:{name}"
+    taken.add(name)
+    return name
+
+
+def _caption(studies: Sequence[StudyResults]) -> str | None:
+    captions = dict.fromkeys((study.plan.caption or "").strip() for study in studies)
+    return " ".join(words if words[-1] in ".!?" else f"{words}." for words in captions if words) or None

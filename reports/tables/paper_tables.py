@@ -1,0 +1,94 @@
+"""The paper's own tables printed back from reports/published alone: ``aggregate.py tables --published``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.grid import Grid, write_grid
+from reports.layout.laid_out import fill, lay_out
+from reports.layout.layout_file import AnyLayout, DatasetLayout, Layout
+from reports.layout.layout_reader import find_layouts, shipped_layouts
+from reports.layout.placed import placed_rows
+from reports.published.rows import PaperRow, paper_rows
+from reports.records.plan import ResultsError
+from reports.summary.marks import Bold, Mark
+from reports.tables.dataset_tables import paper_dataset_grid
+from reports.words.prose import METRIC_MEANINGS, METRIC_NAMES, Marked, Note, Text
+
+
+def write_paper_tables(out: Path, layouts: Sequence[AnyLayout] = (), bold: Bold = "paper") -> tuple[Path, ...]:
+    """Write the tables of ``layouts`` (none: all that are shipped) into the folder ``out``, in every format.
+
+    Raises:
+        ResultsError: a layout has no printed numbers, or none of them has a place in it.
+        OSError: ``out`` cannot be written.
+    """
+    grids = paper_tables(layouts or find_layouts(list(shipped_layouts())), bold)
+    return tuple(path for grid in grids for path in write_grid(grid, out))
+
+
+def paper_tables(layouts: Sequence[AnyLayout], bold: Bold = "paper") -> tuple[Grid, ...]:
+    """The paper's numbers in each of ``layouts``; Holm's correction is over the pairs of all of them together.
+
+    Raises:
+        ResultsError: a layout does not say which of the paper's tables it prints, or none of its rows has a place.
+    """
+    results = [layout for layout in layouts if isinstance(layout, Layout)]
+    nameless = [layout.name for layout in results if layout.published is None]
+    if nameless:
+        raise ResultsError(
+            f"layout {nameless[0]}: published: found nothing, expected the table whose printed numbers stand in it"
+        )
+    tables = tuple(dict.fromkeys(str(layout.published) for layout in results))
+    better, rule = None, "as printed, a better mean than the vanilla model's"
+    if bold == "significant":
+        better, tests = significant_rows(tables)
+        rule = (
+            "better than the vanilla model by Welch's t-test, two-sided, from the printed means and standard "
+            f"deviations, below 0.05 after Holm's correction over the {tests} comparisons printed together"
+        )
+    return tuple(
+        paper_dataset_grid(layout) if isinstance(layout, DatasetLayout) else _grid(layout, better, rule)
+        for layout in layouts
+    )
+
+
+def significant_rows(tables: Sequence[str]) -> tuple[frozenset[PaperRow], int]:
+    """The gated rows of ``tables`` that are better than their vanilla rows after Holm's correction, and of how many."""
+    # Only here: the tests load scipy and statsmodels.
+    from reports.compare.against_vanilla import compare_published, published_pairs
+
+    compared = compare_published(published_pairs(tables))
+    return frozenset(found.gated for found in compared if found.significant and found.favours_gated), len(compared)
+
+
+def _grid(layout: Layout, better: frozenset[PaperRow] | None, rule: str) -> Grid:
+    rows = [row for row in paper_rows() if row.table == layout.published]
+    return lay_out(fill(layout, placed_rows(rows, better)), _caption(layout, rows, rule), _remarks(rows))
+
+
+def _remarks(rows: Sequence[PaperRow]) -> tuple[Note, ...]:
+    """What else is known of rows; one of several rows names their dataset alone."""
+    noted: dict[tuple[str, str], list[PaperRow]] = {}
+    for row in rows:
+        if row.note:
+            noted.setdefault((row.dataset, row.note.replace("+-", "±")), []).append(row)
+    items: tuple[Text, ...] = tuple(
+        (f"{found[0].name if len(found) == 1 else dataset}: {note}",) for (dataset, note), found in noted.items()
+    )
+    return (Note(heading="Of the printed rows:", items=items),) if items else ()
+
+
+def _caption(layout: Layout, rows: Sequence[PaperRow], rule: str) -> Text:
+    metrics = dict.fromkeys(row.metric for row in rows)
+    meanings = "; ".join(f"{METRIC_NAMES[metric]}: {METRIC_MEANINGS[metric]}" for metric in metrics)
+    runs = " or ".join(map(str, dict.fromkeys(row.runs for row in rows)))
+    return (
+        f"{layout.title}, as printed in {rows[0].source} of the paper. {meanings}. Mean ± standard deviation, taken as "
+        f"ddof 0, over {runs} runs. L: number of layers. Params: number of parameters. ",
+        Marked(words="Bold", mark=Mark.BETTER),
+        f": {rule}. ",
+        Marked(words="Red", mark=Mark.BEST),
+        ": as printed, the best mean of the dataset, where a bilateral model has it and is bold.",
+    )

@@ -1,0 +1,122 @@
+"""From results folders to the files of their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reports.layout.result_table import ResultTable, build_table
+from reports.records.load import StudyResults, load_results
+from reports.summary.marks import Bold
+from reports.summary.summarise import trials_outside_plan
+from reports.tables.html import render_html
+from reports.tables.latex import render_fragment, render_standalone
+from reports.tables.markdown import render_markdown
+from reports.tables.merge import GIVEN_WAY, merge_studies
+from reports.tables.tidy import render_csv
+from reports.words.prose import caption, notes
+
+if TYPE_CHECKING:  # read only where a layout is asked for
+    from reports.grid import Grid
+    from reports.layout.layout_file import Layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFiles:
+    """The table of one or more studies, what it was made of, and where it lies in each format.
+
+    ``others`` are the files of further tables that were written beside it.
+    """
+
+    results: StudyResults
+    table: ResultTable
+    fragment: Path
+    standalone: Path
+    markdown: Path
+    csv: Path
+    html: Path
+    others: tuple[Path, ...] = ()
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every file written."""
+        return (self.fragment, self.standalone, self.markdown, self.csv, self.html, *self.others)
+
+
+def write_tables(
+    results: Path | Sequence[Path], out: Path, bold: Bold = "paper", layouts: Sequence[Layout] = ()
+) -> TableFiles:
+    """Write the table of the studies in the folders ``results`` into the folder ``out``: LaTeX, Markdown, CSV, HTML.
+
+    Several studies become one table; of a cell that two of them hold, that of the study named last. Each of ``layouts``
+    is a further table of the same cells, with the same marks. The same records give the same bytes.
+
+    Raises:
+        ResultsError: one is not the results folder of a study, or none of the cells has a place in a layout.
+        study.records.RecordError: a record is cut, foreign, or of another schema version.
+        OSError: ``out`` cannot be written.
+    """
+    study, table = table_of(results if isinstance(results, Sequence) else [results], bold)
+    grids = [_laid_out(study, table, layout, bold) for layout in layouts]
+    files = TableFiles(
+        results=study,
+        table=table,
+        fragment=out / "results.tex",
+        standalone=out / "results_standalone.tex",
+        markdown=out / "results.md",
+        csv=out / "results.csv",
+        html=out / "results.html",
+    )
+    renderers = (render_fragment, render_standalone, render_markdown, render_csv, render_html)
+    out.mkdir(parents=True, exist_ok=True)
+    for path, render in zip(files.paths, renderers, strict=True):
+        # A name read from JSON may hold half a surrogate pair, which no encoding has.
+        path.write_text(render(table), encoding="utf-8", errors="replace", newline="\n")
+    return replace(files, others=tuple(path for grid in grids for path in _write_grid(grid, out)))
+
+
+def table_of(results: Sequence[Path], bold: Bold = "paper") -> tuple[StudyResults, ResultTable]:
+    """The studies as one, and its table.
+
+    Raises:
+        ResultsError, study.records.RecordError: as :func:`write_tables`.
+    """
+    study, given_way = merge_studies([load_results(folder) for folder in results])
+    table = build_table(study)
+    if bold == "significant":
+        # Only here: the tests load scipy and statsmodels.
+        from reports.compare.bold import mark_significant
+
+        (table,) = mark_significant([table])
+    return study, replace(table, notes=(*table.notes, *given_way))
+
+
+def write_compared(files: TableFiles, out: Path) -> TableFiles:
+    """Write what compares the table's cells with each other and with published numbers into the folder ``out``.
+
+    Raises:
+        ResultsError: a confirm record holds no configuration. OSError: ``out`` cannot be written.
+    """
+    from reports.compare.published_table import write_comparisons
+
+    written = write_comparisons([files.results], out, [files.table])
+    return replace(files, others=(*files.others, *written))
+
+
+def _laid_out(study: StudyResults, table: ResultTable, layout: Layout, bold: Bold) -> Grid:
+    from reports.layout.laid_out import fill, lay_out
+    from reports.layout.placed import placed_entries
+
+    filled = fill(layout, placed_entries(table))
+    labelled = [(cell.summary, cell.label) for cell in filled.cells if cell.summary]
+    words = caption(layout.title, [summary for summary, _ in labelled], bold)
+    given_way = [note for note in table.notes if note.heading == GIVEN_WAY]
+    return lay_out(filled, words, [*notes(labelled, trials_outside_plan(study)), *given_way])
+
+
+def _write_grid(grid: Grid, out: Path) -> tuple[Path, ...]:
+    from reports.grid import write_grid
+
+    return write_grid(grid, out)

@@ -1,0 +1,127 @@
+"""Our cells in the shape of a layout, several studies as one, and marks by significance; worked out by hand."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from made_studies import gated, runs, vanilla, write_study
+from typer.testing import CliRunner
+
+from aggregate import app
+from reports.layout.laid_out import spread_words
+from reports.records.load import load_results
+from reports.summary.marks import Mark
+from reports.summary.summarise import Spread
+from reports.tables.merge import merge_studies
+from reports.tables.write import table_of
+
+ZINC, BI_ZINC = vanilla("zinc", "gcn"), gated("zinc", "gcn")
+SMNIST = vanilla("smnist", "gcn", dataset_title="SMNIST", metric="accuracy", direction="max")
+
+
+def two_studies(folder: Path) -> tuple[Path, Path]:
+    first = write_study(
+        folder / "first", [ZINC, BI_ZINC], [*runs(ZINC, (0.5,) * 4), *runs(BI_ZINC, (0.4,) * 4)], study="first"
+    )
+    second = write_study(
+        folder / "second", [ZINC, SMNIST], [*runs(ZINC, (0.3,) * 4), *runs(SMNIST, (0.9,) * 4)], study="second"
+    )
+    return first, second
+
+
+def test_of_a_cell_in_two_studies_the_last_wins_and_a_note_says_so(tmp_path: Path) -> None:
+    first, second = two_studies(tmp_path)
+    _, table = table_of([first, second], "paper")
+    means = {entry.summary.cell.id: entry.summary.test.mean for entry in table.entries if entry.summary.test}
+    assert means == {ZINC["id"]: 0.3, BI_ZINC["id"]: 0.4, SMNIST["id"]: 0.9}
+    (note,) = [note for note in table.notes if note.heading.startswith("In several")]
+    assert note.items == ((f"{ZINC['id']}: of second, not of first",),)
+    _, other = table_of([second, first], "paper")
+    assert {entry.summary.test.mean for entry in other.entries if entry.summary.test} == {0.5, 0.4, 0.9}
+
+
+def test_cells_of_one_id_that_are_not_alike_both_stay(tmp_path: Path) -> None:
+    deep = {**ZINC, "layers": 16}
+    first = write_study(tmp_path / "a", [ZINC], runs(ZINC, (0.5,) * 4), study="a")
+    second = write_study(tmp_path / "b", [deep], runs(deep, (0.2,) * 4, layers=16), study="b")
+    merged, notes = merge_studies([load_results(first), load_results(second)])
+    assert [cell.id for cell in merged.plan.cells] == [ZINC["id"], f"b:{ZINC['id']}"]
+    assert {trial.cell for trial in merged.trials} == {cell.id for cell in merged.plan.cells}
+    assert notes == ()
+
+
+def test_a_study_by_itself_is_left_as_it_is(tmp_path: Path) -> None:
+    first, _ = two_studies(tmp_path)
+    loaded = load_results(first)
+    assert merge_studies([loaded]) == (loaded, ())
+
+
+def test_a_layout_fills_its_places_and_notes_the_rest(tmp_path: Path) -> None:
+    first, second = two_studies(tmp_path)
+    layout = tmp_path / "mine.yaml"
+    layout.write_text(
+        "name: mine\ntitle: Mine\ncolumns: [model, test]\ndigits: 2\n"
+        "sides: [{placement: none}, {placement: boosting}]\n"
+        "blocks: [{dataset: zinc, sections: [[{backbone: gcn}], [{backbone: gat}]]}]\n",
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    done = CliRunner().invoke(
+        app, ["tables", str(first), str(second), "--layout", str(layout), "--out", str(out)], env={"COLUMNS": "200"}
+    )
+    assert done.exit_code == 0
+    text = (out / "mine.md").read_text(encoding="utf-8")
+    assert "| GCN | 0.30 ± 0.00 | *bi*-GCN | 0.40 ± 0.00 |" in text
+    assert "| GAT | — | *bi*-GAT | — |" in text
+    assert "- SMNIST, GCN, L 4, budget 100000\n" in text
+    rows = list(csv.DictReader((out / "mine.csv").open(encoding="utf-8")))
+    assert [(row["model"], row["test_mean"]) for row in rows] == [("GCN", "0.3"), ("bi-GCN", "0.4")]
+
+
+def test_a_layout_without_a_place_for_any_result_is_refused(tmp_path: Path) -> None:
+    first, _ = two_studies(tmp_path)
+    done = CliRunner().invoke(app, ["tables", str(first), "--layout", "small", "--out", str(tmp_path / "out")])
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "none of the results has a place in it" in done.stderr
+
+
+def test_bold_by_significance(tmp_path: Path) -> None:
+    """0.50 against 0.40 with spreads of 0.01 survives, 0.50 against 0.499 does not; by the mean both are bold."""
+    clear, close = BI_ZINC, gated("zinc", "gcn", id="close", gate="uniform")
+    trials = [
+        *runs(ZINC, (0.49, 0.51, 0.50, 0.50)),
+        *runs(clear, (0.39, 0.41, 0.40, 0.40)),
+        *runs(close, (0.489, 0.509, 0.499, 0.499)),
+    ]
+    study = write_study(tmp_path, [ZINC, clear, close], trials)
+    marks = {
+        bold: {entry.summary.cell.id: entry.mark for entry in table_of([study], bold)[1].entries}
+        for bold in ("paper", "significant")
+    }
+    assert marks["paper"] == {ZINC["id"]: Mark.PLAIN, clear["id"]: Mark.BEST, "close": Mark.BETTER}
+    assert marks["significant"] == {ZINC["id"]: Mark.PLAIN, clear["id"]: Mark.BEST, "close": Mark.PLAIN}
+    caption = "".join(part for part in table_of([study], "significant")[1].caption if isinstance(part, str))
+    assert "Holm's correction over all comparisons printed together" in caption
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "metric", "words"),
+    [
+        (0.4594, 0.0061, "mae", "0.459 ± 0.006"),
+        (1.0, 0.0, "accuracy", "100.00 ± 0.000"),
+        (0.99999, 0.0, "accuracy", "99.999 ± 0.000"),
+        (0.999999, 0.0, "accuracy", "100.00 ± 0.000"),
+    ],
+)
+def test_numbers_as_the_paper_prints_them(mean: float, std: float, metric: str, words: str) -> None:
+    assert spread_words(Spread(mean=mean, std=std), metric, 3) == words
+
+
+def test_results_come_as_html_too(tmp_path: Path) -> None:
+    first, _ = two_studies(tmp_path)
+    assert CliRunner().invoke(app, ["tables", str(first), "--out", str(tmp_path / "out")]).exit_code == 0
+    page = (tmp_path / "out" / "results.html").read_text(encoding="utf-8")
+    assert '<td class="apart"><i>bi</i>-GCN</td>' in page
+    assert '<b class="best">0.400 ± 0.000</b>' in page

@@ -1,0 +1,252 @@
+"""Which cells face each other, what they are called, and which are bold or red."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from made_studies import Cell, gated, runs, trial, vanilla, write_study
+
+from reports.layout.result_table import ResultTable, build_table
+from reports.records.load import load_results
+from reports.summary.labels import BACKBONE_NAMES
+from reports.summary.marks import Mark
+from reports.words.plain_text import plain
+
+PLAIN, BETTER, BEST = Mark.PLAIN, Mark.BETTER, Mark.BEST
+
+
+def table_of(folder: Path, cells: Sequence[Cell], tests: Sequence[Sequence[float]] | None = None) -> ResultTable:
+    """The table of ``cells``, each with these test metrics on its seeds (fewer: the last seeds are missing)."""
+    trials = [
+        trial(cell, seed, test)
+        for cell, values in zip(cells, tests or [()] * len(cells), strict=True)
+        for seed, test in zip(cell["seeds"], values, strict=False)
+    ]
+    return build_table(load_results(write_study(folder, cells, trials)))
+
+
+def shape(table: ResultTable) -> list[list[list[tuple[str, str]]]]:
+    """For each block and section the rows as (left, right) names."""
+    return [
+        [
+            [tuple(plain(entry.label) if entry else "" for entry in (row.vanilla, row.gated)) for row in section]  # type: ignore[misc]
+            for section in block.sections
+        ]
+        for block in table.blocks
+    ]
+
+
+def marks(table: ResultTable) -> list[Mark]:
+    return [entry.mark for entry in table.entries]
+
+
+def two(values: Sequence[float], **changes: Any) -> tuple[list[Cell], list[list[float]]]:
+    """A vanilla cell and gated ones of two seeds, each with one value on both."""
+    cells = [vanilla("digits", "gcn", seeds=[1, 2])]
+    cells += [gated("digits", "gcn", seeds=[1, 2], id=f"g{place}", **changes) for place in range(len(values) - 1)]
+    return cells, [[value, value] for value in values]
+
+
+def test_the_papers_rows(tmp_path: Path) -> None:
+    cells = [
+        vanilla("zinc", "gcn"),
+        vanilla("zinc", "gated_gcn"),
+        gated("zinc", "gcn"),
+        gated("zinc", "gated_gcn"),
+        vanilla("zinc", "gcn", 16, 500_000),
+        gated("zinc", "gcn", layers=16, budget=500_000),
+        vanilla("digits", "gcn"),
+        gated("digits", "gcn"),
+    ]
+    assert shape(table_of(tmp_path, cells)) == [
+        [[("GCN", "bi-GCN"), ("GatedGCN", "bi-GatedGCN")], [("GCN", "bi-GCN")]],
+        [[("GCN", "bi-GCN")]],
+    ]
+
+
+def test_names_of_gates_and_placements(tmp_path: Path) -> None:
+    placements = ["boosting", "interleaved", "dense", "2,4"]
+    cells = [vanilla("zinc", "graphsage")]
+    cells += [
+        gated("zinc", "graphsage", placement, gate=gate)
+        for gate in ("bilateral", "uniform")
+        for placement in placements
+    ]
+    names = [
+        "bi-GraphSAGE",
+        "interleaved-GraphSAGE",
+        "dense-GraphSAGE",
+        "layers 2,4-GraphSAGE",
+        "uniform-GraphSAGE",
+        "uniform interleaved-GraphSAGE",
+        "uniform dense-GraphSAGE",
+        "uniform layers 2,4-GraphSAGE",
+    ]
+    # The vanilla model stands in the first row only.
+    expected = [("GraphSAGE" if place == 0 else "", name) for place, name in enumerate(names)]
+    assert shape(table_of(tmp_path, cells)) == [[expected]]
+    assert set(BACKBONE_NAMES.values()) == {"GCN", "GraphSAGE", "GAT", "GatedGCN"}
+
+
+def test_equal_names_are_told_apart_by_what_differs(tmp_path: Path) -> None:
+    cells = [
+        gated("zinc", "gcn", id="a", sigma_m=0.5),
+        gated("zinc", "gcn", id="b", sigma_m=1.0),
+        gated("zinc", "gcn", id="c", unsupervised_weight=0.0),
+        gated("zinc", "gcn", "dense"),
+    ]
+    assert shape(table_of(tmp_path, cells))[0][0] == [
+        ("", "bi-GCN (sigma_m=0.5, unsupervised weight 1)"),
+        ("", "bi-GCN (sigma_m=1, unsupervised weight 1)"),
+        ("", "bi-GCN (sigma_m=0.5, unsupervised weight 0)"),
+        ("", "dense-GCN (sigma_m=0.5, unsupervised weight 1)"),
+    ]
+
+
+def test_a_fixed_and_a_searched_value_that_agree_are_told_apart_by_the_id(tmp_path: Path) -> None:
+    fixed = gated("digits", "gcn", id="fixed", seeds=[1], num_clusters=8)
+    searched = gated("digits", "gcn", id="searched", seeds=[1], num_clusters=None)
+    trials = [*runs(fixed, [0.5]), *runs(searched, [0.6], num_clusters=8)]
+    table = build_table(load_results(write_study(tmp_path / "agree", [fixed, searched], trials)))
+    assert shape(table)[0][0] == [("", "bi-GCN (K=8, cell fixed)"), ("", "bi-GCN (K=8, cell searched)")]
+    table = build_table(load_results(write_study(tmp_path / "open", [fixed, searched], trials[:1])))
+    assert shape(table)[0][0] == [("", "bi-GCN (K=8)"), ("", "bi-GCN (K searched)")]
+
+
+def test_vanilla_without_gated_and_gated_without_vanilla(tmp_path: Path) -> None:
+    cells = [vanilla("zinc", "gcn"), gated("zinc", "gat"), gated("zinc", "gcn", layers=8)]
+    assert shape(table_of(tmp_path, cells)) == [[[("GCN", ""), ("", "bi-GAT")], [("", "bi-GCN")]]]
+
+
+def test_searched_depths_face_each_other_whatever_was_chosen(tmp_path: Path) -> None:
+    plain_cell = vanilla("digits", "gcn", None, seeds=[1])
+    gated_cell = gated("digits", "gcn", layers=None, seeds=[1])
+    trials = [*runs(plain_cell, [0.5], layers=4), *runs(gated_cell, [0.6], layers=8)]
+    table = build_table(load_results(write_study(tmp_path, [plain_cell, gated_cell], trials)))
+    assert shape(table) == [[[("GCN", "bi-GCN")]]]
+    assert [entry.summary.chosen.layers for entry in table.entries] == [4, 8]
+    assert table.entries[1].faces == plain_cell["id"]
+
+
+def test_a_searched_depth_faces_the_fixed_one_that_it_chose(tmp_path: Path) -> None:
+    shallow, deep = vanilla("digits", "gcn", 4, seeds=[1]), vanilla("digits", "gcn", 8, seeds=[1])
+    searched = gated("digits", "gcn", layers=None, seeds=[1])
+    trials = [*runs(shallow, [0.5]), *runs(deep, [0.5]), *runs(searched, [0.6], layers=8)]
+    table = build_table(load_results(write_study(tmp_path, [shallow, deep, searched], trials)))
+    assert shape(table) == [[[("GCN", "")], [("GCN", "bi-GCN")]]]
+
+
+def test_fixed_widths_face_the_vanilla_model_of_their_width(tmp_path: Path) -> None:
+    cells = [vanilla("zinc", "gcn", budget=None, hidden_dim=width, id=f"v{width}") for width in (70, 90)]
+    cells += [gated("zinc", "gcn", budget=None, hidden_dim=width, id=f"g{width}") for width in (90, 70, 80)]
+    table = table_of(tmp_path, cells)
+    assert {entry.summary.cell.id: entry.faces for entry in table.entries if entry.summary.cell.id[0] == "g"} == {
+        "g90": "v90",
+        "g70": "v70",
+        "g80": None,
+    }
+
+
+def test_bold_needs_a_strictly_better_mean(tmp_path: Path) -> None:
+    cells, tests = two([0.5, 0.5])
+    assert marks(table_of(tmp_path / "tie", cells, tests)) == [PLAIN, PLAIN]
+    cells, tests = two([0.9, 0.5, 0.9])
+    assert marks(table_of(tmp_path / "worse", cells, tests)) == [PLAIN, PLAIN, PLAIN]
+
+
+def test_means_that_print_alike_are_compared_unrounded(tmp_path: Path) -> None:
+    cells, tests = two([0.5, 0.5 + 1e-9])
+    assert marks(table_of(tmp_path, cells, tests)) == [PLAIN, BEST]
+
+
+def test_the_best_is_red_and_the_merely_better_bold(tmp_path: Path) -> None:
+    cells, tests = two([0.5, 0.7, 0.6, 0.4])
+    assert marks(table_of(tmp_path, cells, tests)) == [PLAIN, BEST, BETTER, PLAIN]
+
+
+def test_equal_bests_are_all_red(tmp_path: Path) -> None:
+    cells, tests = two([0.5, 0.7, 0.7])
+    assert marks(table_of(tmp_path, cells, tests)) == [PLAIN, BEST, BEST]
+
+
+def test_a_smaller_error_is_better(tmp_path: Path) -> None:
+    cells = [
+        vanilla("zinc", "gcn", seeds=[1]),
+        gated("zinc", "gcn", seeds=[1]),
+        gated("zinc", "gcn", "dense", seeds=[1]),
+    ]
+    assert marks(table_of(tmp_path, cells, [[0.4], [0.3], [0.5]])) == [PLAIN, BEST, PLAIN]
+
+
+def test_red_is_the_best_over_all_depths(tmp_path: Path) -> None:
+    cells = [vanilla("digits", "gcn", seeds=[1]), gated("digits", "gcn", seeds=[1])]
+    cells += [vanilla("digits", "gcn", 16, seeds=[1]), gated("digits", "gcn", layers=16, seeds=[1])]
+    assert marks(table_of(tmp_path / "bi", cells, [[0.5], [0.6], [0.6], [0.7]])) == [PLAIN, BETTER, PLAIN, BEST]
+    # A deep vanilla model is the best: nothing is red.
+    assert marks(table_of(tmp_path / "no", cells, [[0.5], [0.6], [0.9], [0.7]])) == [PLAIN, BETTER, PLAIN, PLAIN]
+
+
+def test_a_uniform_gate_can_be_bold_but_not_red(tmp_path: Path) -> None:
+    cells = [vanilla("digits", "gcn", seeds=[1]), gated("digits", "gcn", seeds=[1])]
+    cells += [gated("digits", "gcn", seeds=[1], gate="uniform")]
+    assert marks(table_of(tmp_path / "best", cells, [[0.5], [0.6], [0.7]])) == [PLAIN, BETTER, BETTER]
+    assert marks(table_of(tmp_path / "tied", cells, [[0.5], [0.7], [0.7]])) == [PLAIN, BETTER, BETTER]
+    assert marks(table_of(tmp_path / "less", cells, [[0.5], [0.7], [0.6]])) == [PLAIN, BEST, BETTER]
+
+
+def test_incomplete_cells_are_neither_marked_nor_compared(tmp_path: Path) -> None:
+    cells, _ = two([0.5, 0.5, 0.5])
+    assert marks(table_of(tmp_path / "bi", cells, [[0.5, 0.5], [0.9], [0.7, 0.7]])) == [PLAIN, PLAIN, BEST]
+    # Without the vanilla model's second seed nothing is bold; the best of the two complete models is still red.
+    assert marks(table_of(tmp_path / "vanilla", cells, [[0.1], [0.6, 0.6], [0.7, 0.7]])) == [PLAIN, PLAIN, BEST]
+
+
+def test_the_only_complete_model_is_not_the_best_of_anything(tmp_path: Path) -> None:
+    cells, _ = two([0.5, 0.5])
+    assert marks(table_of(tmp_path, cells, [[], [0.9, 0.9]])) == [PLAIN, PLAIN]
+
+
+def test_a_gate_that_the_search_turned_down_is_not_marked(tmp_path: Path) -> None:
+    plain_cell = vanilla("digits", "gcn", seeds=[1])
+    searched = gated("digits", "gcn", None, seeds=[1], gate=None, num_clusters=None, sigma_m=None)
+    trials = [*runs(plain_cell, [0.5]), *runs(searched, [0.9], placement="none")]
+    table = build_table(load_results(write_study(tmp_path, [plain_cell, searched], trials)))
+    assert shape(table) == [[[("GCN", "GCN")]]]
+    assert marks(table) == [PLAIN, PLAIN]
+
+
+def test_a_width_solved_from_the_budget_is_not_part_of_a_name(tmp_path: Path) -> None:
+    cells = [gated("digits", "gcn", id=f"k{count}", seeds=[1], num_clusters=count) for count in (8, 16)]
+    trials = [trial(cell, 1, 0.5, hidden_dim=width) for cell, width in zip(cells, (70, 69), strict=True)]
+    table = build_table(load_results(write_study(tmp_path, cells, trials)))
+    assert shape(table) == [[[("", "bi-GCN (K=8)"), ("", "bi-GCN (K=16)")]]]
+
+
+def test_a_gated_model_faces_the_vanilla_one_that_departs_as_it_does(tmp_path: Path) -> None:
+    mean, symmetric = vanilla("zinc", "gcn", id="mean"), vanilla("zinc", "gcn", id="symmetric")
+    symmetric["departures"] = {"gcn_normalisation": "symmetric"}
+    assert shape(table_of(tmp_path, [mean, symmetric, gated("zinc", "gcn")]))[0][0] == [
+        ("GCN", "bi-GCN"),
+        ("GCN (gcn normalisation symmetric)", ""),
+    ]
+
+
+def test_a_gated_model_faces_the_vanilla_one_of_its_semantics(tmp_path: Path) -> None:
+    paper, released = vanilla("zinc", "gcn", id="p", semantics="paper"), gated("zinc", "gcn", semantics="released")
+    assert shape(table_of(tmp_path / "other", [paper, released]))[0][0] == [("GCN", ""), ("", "bi-GCN")]
+    both = [paper, vanilla("zinc", "gcn", id="r", semantics="released"), released]
+    assert shape(table_of(tmp_path / "both", both))[0][0] == [
+        ("GCN (semantics paper)", ""),
+        ("GCN (semantics released)", "bi-GCN"),
+    ]
+    unknown = vanilla("zinc", "gcn", id="unknown")
+    assert shape(table_of(tmp_path / "unknown", [unknown, released]))[0][0] == [("GCN", "bi-GCN")]
+
+
+def test_a_gated_model_faces_the_vanilla_one_with_its_encodings(tmp_path: Path) -> None:
+    cells = [vanilla("zinc", "gcn", id=f"pe{size}", pos_enc_dim=size) for size in (0, 8)]
+    gate = gated("zinc", "gcn", pos_enc_dim=8)
+    assert shape(table_of(tmp_path, [*cells, gate]))[0][0] == [
+        ("GCN (pos enc dim 0)", ""),
+        ("GCN (pos enc dim 8)", "bi-GCN"),
+    ]

@@ -1,0 +1,121 @@
+"""Over-smoothing by layer: means, spreads and tests worked out by hand, the caption's facts, and the files."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from aggregate_command import ROOT, WITHOUT, aggregate
+from made_studies import trial, write_study
+from measured_study import GCN, measured, measured_study
+from scipy.stats import t as student
+
+from reports.compare.smoothing import compare_smoothing
+from reports.pictures.oversmoothing import caption, draw, oversmoothing
+from reports.records.plan import ResultsError
+from study.records import RecordError
+
+
+def test_a_curve_averages_runs_first_then_graphs(tmp_path: Path) -> None:
+    """Layer 1 of GCN: graphs at 2, 3, 4: mean 3, population variance 2/3; the embedded inputs (9.0) do not enter."""
+    (comparison,) = compare_smoothing(measured_study(tmp_path), "information_gain_kde")
+    assert comparison.vanilla is not None
+    assert comparison.vanilla.values.tolist() == [[2.0, 0.1], [3.0, 0.2], [4.0, pytest.approx(0.3)]]
+    assert comparison.vanilla.mean.tolist() == pytest.approx([3.0, 0.2])
+    assert comparison.vanilla.std[0] == pytest.approx(math.sqrt(2 / 3))
+    assert [curve.name for curve in comparison.curves] == ["GCN", "bi-GCN", "uniform-GCN"]
+
+
+def test_welch_tests_by_hand_times_their_number(tmp_path: Path) -> None:
+    """Layer 1 against bi-GCN: means 3 and 13, both variances 1 with n = 3: t = 10 / sqrt(2/3), 4 degrees of freedom."""
+    (comparison,) = compare_smoothing(measured_study(tmp_path), "information_gain_kde")
+    raw = 2 * student.sf(10 / math.sqrt(2 / 3), 4)
+    assert comparison.p_values is not None
+    assert comparison.p_values[0].tolist() == pytest.approx([4 * raw, 1.0])
+    assert comparison.p_values[1].tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_the_caption_states_graphs_seeds_data_and_whose_run_it_is(tmp_path: Path) -> None:
+    (comparison,) = compare_smoothing(measured_study(tmp_path), "information_gain_kde")
+    words = caption(comparison)
+    assert "in bits (kernel density estimate) by layer of GCN and bi-GCN and uniform-GCN on CLUSTER" in words
+    assert "over 3 test graphs, each the mean over seeds 41, 95 (uniform-GCN: 1 of 2 trials)" in words
+    assert "p < 0.05 after Bonferroni correction for 4 tests" in words
+    assert words.endswith("A run of our own (study made), not the paper's.")
+
+
+def test_values_that_do_not_exist_are_left_out_and_counted(tmp_path: Path) -> None:
+    record = trial(GCN, 41, 0.5)
+    results = write_study(tmp_path, [GCN], [record])
+    measured(results, record, {7: [9.0, 1.0, math.inf], 8: [9.0, 3.0, 4.0]})
+    (comparison,) = compare_smoothing(results, "information_gain_kde")
+    assert comparison.p_values is None
+    assert comparison.curves[0].mean.tolist() == [2.0, 4.0]
+    assert "Left out: 1 values" in caption(comparison)
+    assert "(GCN: 1 of 2 trials)" in caption(comparison)
+
+
+def test_the_figure_comes_in_three_formats_and_the_same_bytes_twice(tmp_path: Path) -> None:
+    results = measured_study(tmp_path / "results")
+    (first,) = oversmoothing(results)
+    (second,) = oversmoothing(results)
+    pdf, svg, png, text, latex = first.write(tmp_path / "first")
+    assert pdf.name == "information_gain_kde-cluster-gcn-none-L2-100000.pdf"
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in svg.read_text(encoding="utf-8")
+    again = second.write(tmp_path / "second")
+    assert [path.read_bytes() for path in (pdf, svg, png, text, latex)] == [path.read_bytes() for path in again]
+    assert text.read_text(encoding="utf-8").strip() == first.caption
+    size = r"width=\ifdim\linewidth<5.4in\linewidth\else5.4in\fi"
+    assert rf"\includegraphics[{size}]{{{pdf.name}}}" in latex.read_text(encoding="ascii")
+
+
+def test_bars_stand_at_significant_layers_alone(tmp_path: Path) -> None:
+    (comparison,) = compare_smoothing(measured_study(tmp_path), "information_gain_kde")
+    (axes,) = draw(comparison).axes
+    bars = [collection for collection in axes.collections if type(collection).__name__ == "LineCollection"]
+    assert [[segment[0][0] for segment in bar.get_segments()] for bar in bars] == [[1.0], []]
+    assert axes.get_ylabel() == "Instance information gain (bits)"
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), [3.0, 0.2])
+
+
+def test_the_command_loads_no_torch(tmp_path: Path) -> None:
+    results = measured_study(tmp_path)
+    done = aggregate("figures", results, "--out", tmp_path / "out", code=WITHOUT)
+    assert done.returncode == 0
+    assert "over-smoothing" not in done.stderr
+    assert f"{tmp_path / 'out'}/information_gain_kde-cluster-gcn-none-L2-100000.png\n" in done.stdout
+
+
+def test_errors_say_what_to_do_in_one_line(tmp_path: Path) -> None:
+    results = measured_study(tmp_path)
+    with pytest.raises(ResultsError, match="found 'gain', expected one of information_gain_kde, "):
+        compare_smoothing(results, "gain")
+    with pytest.raises(ResultsError, match=r"found no value of group_distance_ratio; run `run_study.py smoothing"):
+        compare_smoothing(results, "group_distance_ratio")
+    path = next((results / "smoothing").glob("*.parquet"))
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(RecordError, match=f"{path}: not a readable Parquet file"):
+        compare_smoothing(results, "information_gain_kde")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "aggregate.py"), "figures", str(results)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_file_of_another_trial_is_refused(tmp_path: Path) -> None:
+    results = measured_study(tmp_path)
+    one, other, *_ = sorted((results / "smoothing").glob("*.parquet"))
+    other.write_bytes(one.read_bytes())
+    with pytest.raises(RecordError, match=f"not the values of trial {other.stem}"):
+        compare_smoothing(results, "information_gain_kde")

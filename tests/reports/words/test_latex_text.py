@@ -1,0 +1,46 @@
+"""Escaping for LaTeX: every character prints, in plain ASCII, and none acts."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports.words.latex_text import escape
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("GCN (L 4)", "GCN (L 4)"),
+        ("a_b & 100% #1", r"a\_b \& 100\% \#1"),
+        ("{x}~^", r"\{x\}\textasciitilde{}\textasciicircum{}"),
+        ("\\input $x$", r"\textbackslash{}input $\mathdollar$x$\mathdollar$"),
+        ("a < b > c | d", r"a \textless{} b \textgreater{} c \textbar{} d"),
+        ("[1]*", "{[}1]{*}"),
+        ("a--b ''c'' ,,", "a-{}-b '{}'c'{}' ,{},"),
+        ('"q" `q`', r"''q'' \texttt{\char96}q\texttt{\char96}"),
+        ("Müller Erdős Çelik Ångström", r"M\"{u}ller Erd\H{o}s \c{C}elik \r{A}ngstr\"{o}m"),
+        ("e\u0301", r"\'{e}"),
+        ("straße ±", r"stra\ss{}e $\pm$"),
+        ("σ 4 × 2", r"$\sigma$ 4 $\times$ 2"),  # noqa: RUF001
+        ("图", "{[}U+56FE]"),
+        ("\U0001f600", "{[}U+1F600]"),
+        ("\x07\u200b", "{[}U+0007]{[}U+200B]"),
+        ("two\n\n lines\t", "two lines"),
+        ("", ""),
+    ],
+)
+def test_escape(text: str, source: str) -> None:
+    assert escape(text) == source
+
+
+@given(st.text())
+def test_no_character_acts(text: str) -> None:
+    source = escape(text)
+    assert source.isascii()
+    assert source.isprintable()
+    # What is left once commands of the table above are taken away holds nothing that LaTeX would act on.
+    without_math = re.sub(r"\$(\\[A-Za-z]+|\^\{\\circ\})\$", "", source)
+    without_commands = re.sub(r"\\(char96|[a-zA-Z]+|[{}_&%#\"'`^~=.])", "", without_math)
+    assert not re.search(r"[\\$&%#_^~]", without_commands)
