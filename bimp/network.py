@@ -86,11 +86,12 @@ class Network(nn.Module):
                 gates.append(self.gates[str(position)](h, batch))
                 beta_hat = gates[-1].beta_hat
             if e_hat is None:
-                h = layer(h, batch.edge_index, beta_hat)
-                if self.model.backbone not in BACKBONES:
+                is_own = self.model.backbone not in BACKBONES
+                h = layer(h, batch.edge_index if is_own else batch.adjacency, beta_hat)
+                if is_own:
                     self._require_rows(h, batch, position)
             else:
-                h, e_hat = layer(h, e_hat, batch.edge_index, beta_hat)
+                h, e_hat = layer(h, e_hat, batch.adjacency, beta_hat)
             if keep_rows:
                 rows.append(h)
         return NetworkOutput(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from bimp.adjacency import Adjacency
+from bimp.kernels.linear import Linear
 from bimp.layers.residual import add_residual
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import sum_over_neighbours
@@ -31,19 +33,19 @@ class GatedGCNLayer(nn.Module):
         super().__init__()
         out_dim = row_dim if out_dim is None else out_dim
         self.edge_gate = edge_gate
-        self.edge_source = nn.Linear(row_dim, out_dim)
-        self.edge_destination = nn.Linear(row_dim, out_dim)
-        self.edge_self = nn.Linear(row_dim, out_dim)
-        self.node_self = nn.Linear(row_dim, out_dim)
-        self.node_source = nn.Linear(row_dim, out_dim)
+        self.edge_source = Linear(row_dim, out_dim)
+        self.edge_destination = Linear(row_dim, out_dim)
+        self.edge_self = Linear(row_dim, out_dim)
+        self.node_self = Linear(row_dim, out_dim)
+        self.node_source = Linear(row_dim, out_dim)
         self.edge_norm = RowNorm(out_dim)
         self.node_norm = RowNorm(out_dim)
 
     def forward(
-        self, h: Tensor, e_hat: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None
+        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Map node rows ``[nodes, row_dim]`` and edge rows ``[edges, row_dim]``, gated by ``[edges]``, to the next."""
-        source, destination = edge_index
+        source, destination = adjacency.edge_index
         raw = (
             self.edge_source(h).index_select(0, source)
             + self.edge_destination(h).index_select(0, destination)
@@ -55,8 +57,6 @@ class GatedGCNLayer(nn.Module):
         if beta_hat is not None:
             messages = beta_hat.unsqueeze(1) * messages
         # The denominator of e belongs to the destination, so it is divided by once for each node.
-        aggregate = sum_over_neighbours(messages, edge_index, h.shape[0]) / (
-            sum_over_neighbours(edge_gate, edge_index, h.shape[0]) + EPSILON
-        )
+        aggregate = sum_over_neighbours(messages, adjacency) / (sum_over_neighbours(edge_gate, adjacency) + EPSILON)
         h = add_residual(h, torch.relu(self.node_norm(self.node_self(h) + aggregate)))
         return h, e_hat
