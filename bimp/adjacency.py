@@ -13,24 +13,23 @@ BLOCK_EDGES = 2048
 """Edges of a block: a few rows for each fit into a core's cache, and a block is worth the calls that it takes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
-    """Consecutive nodes and all edges into them: ``first_node`` to ``last_node - 1``, and the edges likewise."""
+    """Consecutive nodes and all edges into them.
 
-    first_node: int
-    last_node: int
-    first_edge: int
-    last_edge: int
+    Attributes:
+        nodes, edges: which rows of the batch they are.
+        source, destination: u and v of each edge, ``[edges of the block]``.
+        starts: where the edges into each node begin, counted within the block, and where the last ones end.
+        places: 0 to the number of edges of the block, less one.
+    """
 
-    @property
-    def nodes(self) -> slice:
-        """Of the rows of nodes."""
-        return slice(self.first_node, self.last_node)
-
-    @property
-    def edges(self) -> slice:
-        """Of the rows of edges."""
-        return slice(self.first_edge, self.last_edge)
+    nodes: slice
+    edges: slice
+    source: Tensor
+    destination: Tensor
+    starts: Tensor
+    places: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +49,12 @@ class Adjacency:
         """Number of directed edges."""
         return self.edge_index.shape[1]
 
-    @property
+    @cached_property
     def source(self) -> Tensor:
         """U of each edge, ``[edges]``."""
         return self.edge_index[0]
 
-    @property
+    @cached_property
     def destination(self) -> Tensor:
         """V of each edge, ``[edges]``, ascending."""
         return self.edge_index[1]
@@ -102,13 +101,22 @@ class Adjacency:
         multiples = torch.tensor(range(BLOCK_EDGES, self.num_edges, BLOCK_EDGES), device=self.starts.device)
         inner = torch.searchsorted(self.starts, multiples, right=True).tolist()
         bounds = sorted({0, *(node for node in inner if node < self.num_nodes), self.num_nodes})
-        edges = self.starts[bounds].tolist()
-        return tuple(Block(*nodes, *ends) for nodes, ends in zip(_pairs(bounds), _pairs(edges), strict=True))
+        ends = self.starts[bounds].tolist()
+        return tuple(
+            self._block(slice(*nodes), slice(*edges))
+            for nodes, edges in zip(pairwise(bounds), pairwise(ends), strict=True)
+        )
+
+    def _block(self, nodes: slice, edges: slice) -> Block:
+        return Block(
+            nodes=nodes,
+            edges=edges,
+            source=self.source[edges],
+            destination=self.destination[edges],
+            starts=self.starts[nodes.start : nodes.stop + 1] - edges.start,
+            places=self.each_edge[: edges.stop - edges.start],
+        )
 
 
 def _starts(ascending: Tensor, num_nodes: int) -> Tensor:
     return torch.searchsorted(ascending, torch.arange(num_nodes + 1, device=ascending.device))
-
-
-def _pairs(bounds: list[int]) -> list[tuple[int, int]]:
-    return list(pairwise(bounds))

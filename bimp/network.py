@@ -126,8 +126,8 @@ class Network(nn.Module):
     def _edge_rows(self, batch: GraphBatch) -> Tensor:
         if self.ones_dim is not None:
             parameter = next(self.edge_embedding.parameters())
-            row: Tensor = self.edge_embedding(parameter.new_ones(1, self.ones_dim))
-            return row.expand(batch.num_edges, -1)
+            shared: Tensor = self.edge_embedding(parameter.new_ones(1, self.ones_dim))
+            return shared
         if batch.edge_attr is None:
             raise ValueError(f"batch.edge_attr: found None, expected the edge inputs of {self.task.dataset}")
         rows: Tensor = self.edge_embedding(batch.edge_attr)

@@ -81,19 +81,14 @@ def _first_edge_that_gave(largest: Tensor, rows: Tensor, adjacency: Adjacency, w
     """
     edge = torch.empty_like(largest, dtype=torch.int64)
     for block in adjacency.blocks:
-        edges = block.last_edge - block.first_edge
-        messages = rows.index_select(0, adjacency.source[block.edges])
+        edges = block.places.numel()
+        messages = rows.index_select(0, block.source)
         if weights is not None:
             messages.mul_(weights[block.edges].unsqueeze(1))
-        torch.eq(messages, largest.index_select(0, adjacency.destination[block.edges]), out=messages)
+        torch.eq(messages, largest.index_select(0, block.destination), out=messages)
         messages.mul_(torch.arange(edges, 0, -1, dtype=rows.dtype).unsqueeze(1))
-        runs = torch.sparse_csr_tensor(
-            adjacency.starts[block.first_node : block.last_node + 1] - block.first_edge,
-            adjacency.each_edge[:edges],
-            rows.new_ones(edges),
-            (block.last_node - block.first_node, edges),
-            check_invariants=False,
-        )
-        edge[block.nodes] = block.last_edge - torch.sparse.mm(runs, messages, "amax").long()
+        size = (block.starts.numel() - 1, edges)
+        runs = torch.sparse_csr_tensor(block.starts, block.places, rows.new_ones(edges), size, check_invariants=False)
+        edge[block.nodes] = block.edges.stop - torch.sparse.mm(runs, messages, "amax").long()
     last = max(adjacency.num_edges - 1, 0)
     return edge.clamp_(max=last)

@@ -37,7 +37,7 @@ def linear(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``rows @ weight.T + bias`` of two-dimensional tensors in main memory, without a gradient."""
-    if _HAS_ONEDNN and rows.dtype == torch.float32:
+    if _HAS_ONEDNN and rows.dtype == torch.float32 and rows.numel() > 0:
         result: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
         return result
     return F.linear(rows, weight, bias)

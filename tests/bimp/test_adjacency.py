@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bimp.adjacency
-from bimp.adjacency import Adjacency
+from bimp.adjacency import Adjacency, Block
 
 
 @given(st.lists(small_graphs(), min_size=1, max_size=6))
@@ -43,8 +43,16 @@ def test_blocks_hold_every_node_and_edge_once(graphs: list[SmallGraph], size: in
     for block in blocks:
         assert block.nodes.start < block.nodes.stop
         assert set(batch.edge_index[1][block.edges].tolist()) <= set(range(batch.num_nodes)[block.nodes])
-        without_last_node = [v for v in batch.edge_index[1][block.edges].tolist() if v < block.last_node - 1]
+        assert torch.equal(block.source, batch.edge_index[0][block.edges])
+        assert torch.equal(block.destination, batch.edge_index[1][block.edges])
+        assert torch.equal(block.starts + block.edges.start, batch.adjacency.starts[nodes_and_end(block)])
+        assert block.places.tolist() == list(range(block.source.numel()))
+        without_last_node = [v for v in block.destination.tolist() if v < block.nodes.stop - 1]
         assert len(without_last_node) <= size
+
+
+def nodes_and_end(block: Block) -> slice:
+    return slice(block.nodes.start, block.nodes.stop + 1)
 
 
 def test_no_nodes_at_all() -> None:
