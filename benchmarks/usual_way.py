@@ -22,40 +22,53 @@ from bimp.tasks import TaskSpec
 
 
 class UsualNetwork(nn.Module):
-    """A vanilla network for a graph-level task, with the weights of ``ours``.
+    """A vanilla network with the weights of ``ours``.
 
     Raises:
-        ValueError: ``ours`` is gated, its task has no graph labels, or its readout is not the mean.
+        ValueError: ``ours`` is gated, or its readout is not the mean.
     """
 
     def __init__(self, ours: Network) -> None:
         super().__init__()
         model, task = ours.model, ours.task
-        if model.gated_layers or not task.kind.startswith("graph_") or model.readout != "mean":
+        if model.gated_layers or model.readout != "mean":
             raise ValueError(
-                f"network: found {model.placement} placement, {task.kind} and {model.readout} readout, "
-                "expected a vanilla network with a mean readout of graphs"
+                f"network: found {model.placement} placement and {model.readout} readout, "
+                "expected a vanilla network with a mean readout"
             )
-        self.regression = task.kind == "graph_regression"
+        self.kind = task.kind
         self.node_embedding = _embedding(task.node_input, task.node_dim, model.row_dim)
         if model.backbone == "gated_gcn":
+            self.ones_dim = task.edge_dim
             self.edge_embedding = _embedding(task.edge_input, task.edge_dim, model.row_dim)
         self.layers = nn.ModuleList(_layer(model, position) for position in range(1, model.layers + 1))
         self.scorer = _scorer(model, task)
         self.load_state_dict({renamed(name): tensor.clone() for name, tensor in ours.state_dict().items()})
 
     def forward(self, batch: Batch) -> Tensor:
-        """Scores of the graphs of ``batch``."""
+        """Scores of the graphs, nodes or edges of ``batch``."""
         h: Tensor = self.node_embedding(batch.x)
         if hasattr(self, "edge_embedding"):
-            e_hat = self.edge_embedding(batch.edge_attr)
+            edge_attr = batch.edge_attr
+            if edge_attr is None:
+                edge_attr = torch.ones(batch.num_edges, self.ones_dim)
+            e_hat = self.edge_embedding(edge_attr)
             for layer in self.layers:
                 h, e_hat = layer(h, e_hat, batch.edge_index)
         else:
             for layer in self.layers:
                 h = layer(h, batch.edge_index)
-        scores: Tensor = self.scorer(global_mean_pool(h, batch.batch))
-        return scores.squeeze(1) if self.regression else scores
+        scores: Tensor = self.scorer(self._rows_to_score(h, batch))
+        return scores.squeeze(1) if self.kind == "graph_regression" else scores
+
+    def _rows_to_score(self, h: Tensor, batch: Batch) -> Tensor:
+        if self.kind == "node_classification":
+            return h
+        if self.kind == "edge_classification":
+            source, destination = batch.edge_index
+            return torch.cat([h[source], h[destination]], dim=1)
+        pooled: Tensor = global_mean_pool(h, batch.batch)
+        return pooled
 
 
 def renamed(parameter: str) -> str:
@@ -191,7 +204,7 @@ def _embedding(kind: str, input_dim: int, row_dim: int) -> nn.Module:
 
 
 def _scorer(model: ModelConfig, task: TaskSpec) -> nn.Sequential:
-    width = model.row_dim
+    width = model.row_dim * (2 if task.kind == "edge_classification" else 1)
     return nn.Sequential(
         nn.Linear(width, width // 2),
         nn.ReLU(),

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from bimp.config import Gate
 from bimp.data.batch import GraphBatch
+from bimp.kernels.linear import Linear
 from bimp.losses import min_cut_loss, orthogonality_loss
-from bimp.neighbourhood import degrees, softmax_over_neighbours, sum_over_neighbours
+from bimp.neighbourhood import softmax_over_neighbours, sum_over_neighbours
 from bimp.semantics import CutAdjacency, CutScope, GateNormalisation
 
 
@@ -89,8 +90,8 @@ class BilateralGate(nn.Module):
         self.cut_scope: CutScope = cut_scope
         self.cut_adjacency: CutAdjacency = cut_adjacency
         self.cut_epsilon = cut_epsilon
-        self.first_assignment = nn.Linear(row_dim, hidden_dim, bias=assignment_bias)
-        self.second_assignment = nn.Linear(hidden_dim, num_clusters, bias=assignment_bias)
+        self.first_assignment = Linear(row_dim, hidden_dim, bias=assignment_bias)
+        self.second_assignment = Linear(hidden_dim, num_clusters, bias=assignment_bias)
         self.metric = nn.Linear(num_clusters, num_clusters, bias=metric_bias)
 
     def forward(self, h: Tensor, batch: GraphBatch) -> GateOutput:
@@ -135,19 +136,18 @@ class BilateralGate(nn.Module):
         return norms
 
     def _beta_hat(self, soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
-        edge_index, num_nodes = batch.edge_index, batch.num_nodes
+        adjacency = batch.adjacency
         if self.gate == "uniform":
-            sigmoids = soft_assignment.new_ones(batch.num_edges)
-            totals = degrees(edge_index, num_nodes, soft_assignment.dtype)
-            return sigmoids / totals.index_select(0, edge_index[1])
-        beta = self._beta(self.distance(soft_assignment, edge_index))
+            shares = adjacency.in_degree.to(soft_assignment.dtype).reciprocal()
+            return shares.index_select(0, adjacency.destination)
+        beta = self._beta(self.distance(soft_assignment, batch.edge_index))
         if self.normalisation == "softmax":
-            return softmax_over_neighbours(beta.unsqueeze(1), edge_index, num_nodes).squeeze(1)
+            return softmax_over_neighbours(beta.unsqueeze(1), adjacency).squeeze(1)
         sigmoids = torch.sigmoid(beta)
-        totals = sum_over_neighbours(sigmoids, edge_index, num_nodes)
+        totals = sum_over_neighbours(sigmoids, adjacency)
         if self.epsilon > 0:
             totals = totals + self.epsilon
-        return sigmoids / totals.index_select(0, edge_index[1])
+        return sigmoids / totals.index_select(0, adjacency.destination)
 
     def _beta(self, distances: Tensor) -> Tensor:
         exponents = -distances / (2 * self.sigma_m**2)

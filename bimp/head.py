@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from bimp.config import ConfigError, ModelConfig, Readout
 from bimp.data.batch import GraphBatch
+from bimp.kernels.linear import Linear
 from bimp.tasks import TaskSpec
 
 
@@ -48,14 +49,14 @@ class Head(nn.Module):
         self.readout = model.readout
         width = model.last_dim * _rows_scored_together(task)
         if model.head == "linear":
-            self.scorer = nn.Sequential(nn.Linear(width, task.num_outputs))
+            self.scorer = nn.Sequential(Linear(width, task.num_outputs))
         else:
             self.scorer = nn.Sequential(
-                nn.Linear(width, width // 2),
+                Linear(width, width // 2),
                 nn.ReLU(),
-                nn.Linear(width // 2, width // 4),
+                Linear(width // 2, width // 4),
                 nn.ReLU(),
-                nn.Linear(width // 4, task.num_outputs),
+                Linear(width // 4, task.num_outputs),
             )
 
     def forward(self, h: Tensor, batch: GraphBatch) -> Tensor:

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bimp.data.batch import GraphBatch
-from bimp.neighbourhood import degrees, sum_neighbour_rows
+from bimp.neighbourhood import sum_neighbour_rows
 from bimp.semantics import CutAdjacency, CutScope
 from bimp.tasks import TaskKind
 
@@ -31,7 +31,7 @@ def min_cut_loss(
     """
     weigh = _raw_edges if adjacency == "raw" else _normalised_edges
     weights, degree = weigh(batch, soft_assignment)
-    cut = (soft_assignment * sum_neighbour_rows(soft_assignment, batch.edge_index, weights)).sum(1)
+    cut = (soft_assignment * sum_neighbour_rows(soft_assignment, batch.adjacency, weights)).sum(1)
     volume = degree * soft_assignment.square().sum(1)
     if scope == "batch":
         total = volume.sum()
@@ -44,10 +44,7 @@ def min_cut_loss(
 def _normalised_edges(batch: GraphBatch, like: Tensor) -> tuple[Tensor, Tensor]:
     """Weight of each edge in D^-1/2 A D^-1/2, ``[edges]``, and the row sums of that, ``[nodes]``."""
     source, destination = batch.edge_index
-    degree = 0.5 * (
-        degrees(batch.edge_index, batch.num_nodes, like.dtype)
-        + degrees(batch.edge_index.flip(0), batch.num_nodes, like.dtype)
-    )
+    degree = 0.5 * (batch.adjacency.in_degree + batch.adjacency.out_degree).to(like.dtype)
     weights = (degree.index_select(0, source) * degree.index_select(0, destination)).rsqrt()
     # An edge u -> v puts half of its weight at (u, v) and half at (v, u).
     normalised_degree = torch.zeros_like(degree).index_add(0, source, weights).index_add(0, destination, weights) / 2
@@ -56,7 +53,7 @@ def _normalised_edges(batch: GraphBatch, like: Tensor) -> tuple[Tensor, Tensor]:
 
 def _raw_edges(batch: GraphBatch, like: Tensor) -> tuple[Tensor, Tensor]:
     """Weight 1 of each edge, ``[edges]``, and the out-degrees, ``[nodes]``."""
-    return like.new_ones(batch.num_edges), degrees(batch.edge_index.flip(0), batch.num_nodes, like.dtype)
+    return like.new_ones(batch.num_edges), batch.adjacency.out_degree.to(like.dtype)
 
 
 def orthogonality_loss(

@@ -1,111 +1,89 @@
 """How the rows or messages of a node's in-neighbours become one row: the only aggregation of the package.
 
 An edge ``u -> v`` is a column ``(u, v)`` of ``edge_index``; ``u`` is an in-neighbour of ``v``. Columns must be sorted
-by ``v``, as :class:`~bimp.data.batch.GraphBatch` promises: three of the functions read each neighbourhood as one run
-of columns. A node without in-neighbours gets a row of zeros everywhere.
+by ``v``, as :class:`~bimp.data.batch.GraphBatch` promises: a neighbourhood is read as one run of columns. A node
+without in-neighbours gets a row of zeros everywhere.
 
 Where the message is a neighbour's row, at most times one number, the ``..._neighbour_rows`` functions never write the
-messages out. On dense graphs this is several times faster than gathering them first; nothing else differs.
+messages out; in main memory :mod:`bimp.kernels` takes their place.
 """
 
 from __future__ import annotations
-
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-
-def degrees(edge_index: Tensor, num_nodes: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """In-degree of every node, ``[nodes]``, as numbers of type ``dtype``."""
-    ones = torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
-    return ones.new_zeros(num_nodes).index_add_(0, edge_index[1], ones)
+from bimp.adjacency import Adjacency
+from bimp.kernels.aggregation import neighbour_max, neighbour_sum
+from bimp.kernels.choice import kernels_serve
 
 
-def sum_over_neighbours(messages: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
-    """Sum of the messages that reach each node.
-
-    Args:
-        messages: ``[edges, ...]``.
-        edge_index: ``[2, edges]``.
-        num_nodes: number of nodes.
-
-    Returns:
-        ``[nodes, ...]``.
-    """
-    return messages.new_zeros(num_nodes, *messages.shape[1:]).index_add(0, edge_index[1], messages)
+def sum_over_neighbours(messages: Tensor, adjacency: Adjacency) -> Tensor:
+    """Sum of the messages ``[edges, ...]`` that reach each node, ``[nodes, ...]``."""
+    summed = messages.new_zeros(adjacency.num_nodes, *messages.shape[1:])
+    return summed.index_add(0, adjacency.destination, messages)
 
 
-def max_over_neighbours(messages: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
-    """Largest message that reaches each node, entry by entry; of equal ones the first takes the gradient.
-
-    Args:
-        messages: ``[edges, width]``.
-        edge_index: ``[2, edges]``, sorted by destination.
-        num_nodes: number of nodes.
-
-    Returns:
-        ``[nodes, width]``.
-    """
-    each_message = torch.arange(messages.shape[0], device=messages.device)
-    return _reduce_runs(messages, each_message, edge_index, num_nodes, "max")
-
-
-def softmax_over_neighbours(logits: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
+def softmax_over_neighbours(logits: Tensor, adjacency: Adjacency) -> Tensor:
     """Softmax of the logits of the edges that reach the same node, each column for itself.
 
     Args:
         logits: ``[edges, heads]``.
-        edge_index: ``[2, edges]``.
-        num_nodes: number of nodes.
+        adjacency: of the edges.
 
     Returns:
         ``[edges, heads]``; sums to 1 over the edges into a node.
     """
-    destination = edge_index[1]
+    destination = adjacency.destination
     with torch.no_grad():  # the shift keeps exp from overflowing and cancels out, so it needs no gradient
         index = destination.unsqueeze(1).expand_as(logits)
-        largest = logits.new_zeros(num_nodes, logits.shape[1])
+        largest = logits.new_zeros(adjacency.num_nodes, logits.shape[1])
         largest = largest.scatter_reduce(0, index, logits, "amax", include_self=False)
     exponentials = (logits - largest.index_select(0, destination)).exp()
-    return exponentials / sum_over_neighbours(exponentials, edge_index, num_nodes).index_select(0, destination)
+    return exponentials / sum_over_neighbours(exponentials, adjacency).index_select(0, destination)
 
 
-def sum_neighbour_rows(rows: Tensor, edge_index: Tensor, weights: Tensor | None = None) -> Tensor:
+def sum_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
     """Sum of the rows of each node's in-neighbours, each times the weight of its edge.
 
     Args:
         rows: ``[nodes, width]``.
-        edge_index: ``[2, edges]``, sorted by destination.
+        adjacency: of the edges.
         weights: ``[edges]``, or None for 1 everywhere.
 
     Returns:
         ``[nodes, width]``.
     """
-    return _reduce_runs(rows, edge_index[0], edge_index, rows.shape[0], "sum", weights)
+    if kernels_serve(rows, weights):
+        return neighbour_sum(rows, adjacency, weights)
+    return F.embedding_bag(
+        adjacency.source, rows, adjacency.starts, mode="sum", per_sample_weights=weights, include_last_offset=True
+    )
 
 
-def mean_neighbour_rows(rows: Tensor, edge_index: Tensor, weights: Tensor | None = None) -> Tensor:
+def mean_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
     """:func:`sum_neighbour_rows` over the number of in-neighbours (not over the sum of the weights)."""
-    counts = degrees(edge_index, rows.shape[0], rows.dtype).clamp(min=1)
-    return sum_neighbour_rows(rows, edge_index, weights) / counts.unsqueeze(1)
+    counts = adjacency.in_degree.clamp(min=1).to(rows.dtype)
+    return sum_neighbour_rows(rows, adjacency, weights) / counts.unsqueeze(1)
 
 
-def max_neighbour_rows(rows: Tensor, edge_index: Tensor) -> Tensor:
-    """Entry by entry the largest of the rows ``[nodes, width]`` of each node's in-neighbours."""
-    return _reduce_runs(rows, edge_index[0], edge_index, rows.shape[0], "max")
+def max_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
+    """Largest of the rows of each node's in-neighbours, each times the weight of its edge, entry by entry.
 
+    Of equal ones the first takes the gradient.
 
-def _reduce_runs(
-    rows: Tensor,
-    picks: Tensor,
-    edge_index: Tensor,
-    num_nodes: int,
-    mode: Literal["sum", "max"],
-    weights: Tensor | None = None,
-) -> Tensor:
-    """Reduce ``rows[picks]`` over each run of columns of ``edge_index`` that share a destination."""
-    starts = torch.zeros(num_nodes + 1, dtype=torch.long, device=rows.device)
-    starts = starts.index_add_(0, edge_index[1] + 1, torch.ones_like(edge_index[1])).cumsum(0)
-    return F.embedding_bag(picks, rows, starts, mode=mode, per_sample_weights=weights, include_last_offset=True)
+    Args:
+        rows: ``[nodes, width]``.
+        adjacency: of the edges.
+        weights: ``[edges]``, or None for 1 everywhere.
+
+    Returns:
+        ``[nodes, width]``.
+    """
+    if kernels_serve(rows, weights):
+        return neighbour_max(rows, adjacency, weights)
+    picks = adjacency.source
+    if weights is not None:
+        rows, picks = weights.unsqueeze(1) * rows.index_select(0, picks), adjacency.each_edge
+    return F.embedding_bag(picks, rows, adjacency.starts, mode="max", include_last_offset=True)

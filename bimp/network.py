@@ -86,11 +86,12 @@ class Network(nn.Module):
                 gates.append(self.gates[str(position)](h, batch))
                 beta_hat = gates[-1].beta_hat
             if e_hat is None:
-                h = layer(h, batch.edge_index, beta_hat)
-                if self.model.backbone not in BACKBONES:
+                is_own = self.model.backbone not in BACKBONES
+                h = layer(h, batch.edge_index if is_own else batch.adjacency, beta_hat)
+                if is_own:
                     self._require_rows(h, batch, position)
             else:
-                h, e_hat = layer(h, e_hat, batch.edge_index, beta_hat)
+                h, e_hat = layer(h, e_hat, batch.adjacency, beta_hat)
             if keep_rows:
                 rows.append(h)
         return NetworkOutput(
@@ -125,8 +126,8 @@ class Network(nn.Module):
     def _edge_rows(self, batch: GraphBatch) -> Tensor:
         if self.ones_dim is not None:
             parameter = next(self.edge_embedding.parameters())
-            row: Tensor = self.edge_embedding(parameter.new_ones(1, self.ones_dim))
-            return row.expand(batch.num_edges, -1)
+            shared: Tensor = self.edge_embedding(parameter.new_ones(1, self.ones_dim))
+            return shared
         if batch.edge_attr is None:
             raise ValueError(f"batch.edge_attr: found None, expected the edge inputs of {self.task.dataset}")
         rows: Tensor = self.edge_embedding(batch.edge_attr)

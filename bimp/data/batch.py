@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
+
+from bimp.adjacency import Adjacency
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,11 @@ class GraphBatch:
     @property
     def num_edges(self) -> int:
         return self.edge_index.shape[1]
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """The edges in the orders in which the layers read them; found once a batch."""
+        return Adjacency(self.edge_index, self.num_nodes)
 
     def to(self, device: torch.device) -> GraphBatch:
         """The same batch on ``device``."""

@@ -6,6 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bimp.adjacency import Adjacency
+from bimp.kernels.attention import attend
+from bimp.kernels.choice import kernels_serve
+from bimp.kernels.linear import Linear
 from bimp.layers.residual import add_residual
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import softmax_over_neighbours, sum_over_neighbours
@@ -39,7 +43,7 @@ class GATLayer(nn.Module):
         out_dim = row_dim if out_dim is None else out_dim
         self.heads = heads
         self.slope = slope
-        self.projection = nn.Linear(row_dim, out_dim, bias=bias)
+        self.projection = Linear(row_dim, out_dim, bias=bias)
         self.attention_source = nn.Parameter(torch.empty(heads, out_dim // heads))
         self.attention_destination = nn.Parameter(torch.empty(heads, out_dim // heads))
         self.attention_bias = nn.Parameter(torch.zeros(heads)) if bias else None
@@ -47,19 +51,34 @@ class GATLayer(nn.Module):
         nn.init.xavier_uniform_(self.attention_source)
         nn.init.xavier_uniform_(self.attention_destination)
 
-    def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
-        """Map node rows ``[nodes, row_dim]`` along ``[2, edges]``, gated by ``[edges]``, to ``[nodes, out_dim]``."""
-        source, destination = edge_index
+    def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
+        """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
         projected: Tensor = self.projection(h).view(h.shape[0], self.heads, -1)
         # V Concat(a, b) is a product with each half of V: done on the nodes, it leaves one sum for the edges.
-        source_part = (projected * self.attention_source).sum(2)
-        destination_part = (projected * self.attention_destination).sum(2)
-        logits = source_part.index_select(0, source) + destination_part.index_select(0, destination)
+        at_source = (projected * self.attention_source).sum(2)
+        at_destination = (projected * self.attention_destination).sum(2)
         if self.attention_bias is not None:
-            logits = logits + self.attention_bias
-        weights = softmax_over_neighbours(F.leaky_relu(logits, self.slope), edge_index, h.shape[0])
+            at_destination = at_destination + self.attention_bias
+        if self.slope >= 0 and kernels_serve(h, beta_hat):
+            by_head = attend(projected.transpose(0, 1), at_source, at_destination, beta_hat, adjacency, self.slope)
+            aggregate = by_head.transpose(0, 1).flatten(1)
+        else:
+            aggregate = self._attend_plainly(projected, at_source, at_destination, beta_hat, adjacency)
+        return add_residual(h, F.elu(self.norm(aggregate)))
+
+    def _attend_plainly(
+        self,
+        projected: Tensor,
+        at_source: Tensor,
+        at_destination: Tensor,
+        beta_hat: Tensor | None,
+        adjacency: Adjacency,
+    ) -> Tensor:
+        """The nodes' aggregates, ``[nodes, out_dim]``, as the equations have them."""
+        source, destination = adjacency.edge_index
+        logits = at_source.index_select(0, source) + at_destination.index_select(0, destination)
+        weights = softmax_over_neighbours(F.leaky_relu(logits, self.slope), adjacency)
         if beta_hat is not None:
             weights = weights * beta_hat.unsqueeze(1)
         messages = weights.unsqueeze(2) * projected.index_select(0, source)
-        aggregate = sum_over_neighbours(messages, edge_index, h.shape[0]).flatten(1)
-        return add_residual(h, F.elu(self.norm(aggregate)))
+        return sum_over_neighbours(messages, adjacency).flatten(1)

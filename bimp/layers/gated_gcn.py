@@ -5,6 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from bimp.adjacency import Adjacency
+from bimp.kernels.choice import kernels_serve
+from bimp.kernels.edge_gates import EdgeGates
+from bimp.kernels.linear import Linear
 from bimp.layers.residual import add_residual
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import sum_over_neighbours
@@ -31,19 +35,38 @@ class GatedGCNLayer(nn.Module):
         super().__init__()
         out_dim = row_dim if out_dim is None else out_dim
         self.edge_gate = edge_gate
-        self.edge_source = nn.Linear(row_dim, out_dim)
-        self.edge_destination = nn.Linear(row_dim, out_dim)
-        self.edge_self = nn.Linear(row_dim, out_dim)
-        self.node_self = nn.Linear(row_dim, out_dim)
-        self.node_source = nn.Linear(row_dim, out_dim)
+        self.edge_source = Linear(row_dim, out_dim)
+        self.edge_destination = Linear(row_dim, out_dim)
+        self.edge_self = Linear(row_dim, out_dim)
+        self.node_self = Linear(row_dim, out_dim)
+        self.node_source = Linear(row_dim, out_dim)
         self.edge_norm = RowNorm(out_dim)
         self.node_norm = RowNorm(out_dim)
 
     def forward(
-        self, h: Tensor, e_hat: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None
+        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Map node rows ``[nodes, row_dim]`` and edge rows ``[edges, row_dim]``, gated by ``[edges]``, to the next."""
-        source, destination = edge_index
+        """The next node rows and edge rows.
+
+        Args:
+            h: ``[nodes, row_dim]``.
+            e_hat: ``[edges, row_dim]``, or ``[1, row_dim]`` for all edges.
+            adjacency: of the edges.
+            beta_hat: ``[edges]``, the factor of each message; None: 1.
+        """
+        width = self.edge_self.out_features
+        if e_hat.shape[1] == width and kernels_serve(h, e_hat, beta_hat):
+            aggregate, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat)
+        else:
+            aggregate, e_hat = self._plainly(h, e_hat, adjacency, beta_hat)
+        h = add_residual(h, torch.relu(self.node_norm(self.node_self(h) + aggregate)))
+        return h, e_hat
+
+    def _plainly(
+        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The nodes' aggregates, and the new rows of the edges, as the equations have them."""
+        source, destination = adjacency.edge_index
         raw = (
             self.edge_source(h).index_select(0, source)
             + self.edge_destination(h).index_select(0, destination)
@@ -55,8 +78,17 @@ class GatedGCNLayer(nn.Module):
         if beta_hat is not None:
             messages = beta_hat.unsqueeze(1) * messages
         # The denominator of e belongs to the destination, so it is divided by once for each node.
-        aggregate = sum_over_neighbours(messages, edge_index, h.shape[0]) / (
-            sum_over_neighbours(edge_gate, edge_index, h.shape[0]) + EPSILON
+        total = sum_over_neighbours(edge_gate, adjacency) + EPSILON
+        return sum_over_neighbours(messages, adjacency) / total, e_hat
+
+    def _by_kernel(
+        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The same by :mod:`bimp.kernels.edge_gates`."""
+        is_shared = e_hat.shape[0] == 1
+        at_destination = self.edge_destination(h) + (self.edge_self(e_hat) if is_shared else self.edge_self.bias)
+        gates = EdgeGates(
+            adjacency=adjacency, norm=self.edge_norm, gate_by_raw=self.edge_gate == "raw", epsilon=EPSILON
         )
-        h = add_residual(h, torch.relu(self.node_norm(self.node_self(h) + aggregate)))
-        return h, e_hat
+        weight = None if is_shared else self.edge_self.weight
+        return gates(self.edge_source(h), at_destination, self.node_source(h), e_hat, weight, beta_hat)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from bimp.adjacency import Adjacency
+from bimp.kernels.linear import Linear
 from bimp.layers.residual import add_residual
 from bimp.layers.row_norm import RowNorm
-from bimp.neighbourhood import degrees, mean_neighbour_rows, sum_neighbour_rows
+from bimp.neighbourhood import mean_neighbour_rows, sum_neighbour_rows
 from bimp.semantics import GCNNormalisation
 
 
@@ -26,17 +28,17 @@ class GCNLayer(nn.Module):
         super().__init__()
         out_dim = row_dim if out_dim is None else out_dim
         self.aggregate = _symmetric_sum if normalisation == "symmetric" else mean_neighbour_rows
-        self.update = nn.Linear(row_dim, out_dim)
+        self.update = Linear(row_dim, out_dim)
         self.norm = RowNorm(out_dim)
 
-    def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
-        """Map node rows ``[nodes, row_dim]`` along ``[2, edges]``, gated by ``[edges]``, to ``[nodes, out_dim]``."""
-        aggregate = self.aggregate(h, edge_index, beta_hat)
+    def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
+        """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
+        aggregate = self.aggregate(h, adjacency, beta_hat)
         return add_residual(h, torch.relu(self.norm(self.update(aggregate))))
 
 
-def _symmetric_sum(h: Tensor, edge_index: Tensor, beta_hat: Tensor | None) -> Tensor:
-    out_degree = degrees(edge_index.flip(0), h.shape[0], h.dtype).clamp(min=1)
-    in_degree = degrees(edge_index, h.shape[0], h.dtype).clamp(min=1)
-    summed = sum_neighbour_rows(h * out_degree.rsqrt().unsqueeze(1), edge_index, beta_hat)
+def _symmetric_sum(h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None) -> Tensor:
+    out_degree = adjacency.out_degree.clamp(min=1).to(h.dtype)
+    in_degree = adjacency.in_degree.clamp(min=1).to(h.dtype)
+    summed = sum_neighbour_rows(h * out_degree.rsqrt().unsqueeze(1), adjacency, beta_hat)
     return summed * in_degree.rsqrt().unsqueeze(1)

@@ -6,9 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bimp.adjacency import Adjacency
+from bimp.kernels.linear import Linear
 from bimp.layers.residual import add_residual
 from bimp.layers.row_norm import RowNorm
-from bimp.neighbourhood import max_neighbour_rows, max_over_neighbours
+from bimp.neighbourhood import max_neighbour_rows
 from bimp.semantics import ConcatenatedRow
 
 
@@ -29,18 +31,14 @@ class GraphSAGELayer(nn.Module):
         super().__init__()
         out_dim = row_dim if out_dim is None else out_dim
         self.concatenated_row = concatenated_row
-        self.pool = nn.Linear(row_dim, row_dim)
-        self.update = nn.Linear(2 * row_dim, out_dim)
+        self.pool = Linear(row_dim, row_dim)
+        self.update = Linear(2 * row_dim, out_dim)
         self.norm = RowNorm(out_dim)
 
-    def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
-        """Map node rows ``[nodes, row_dim]`` along ``[2, edges]``, gated by ``[edges]``, to ``[nodes, out_dim]``."""
+    def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
+        """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
         pooled = torch.relu(self.pool(h))
-        if beta_hat is None:
-            largest = max_neighbour_rows(pooled, edge_index)
-        else:
-            messages = beta_hat.unsqueeze(1) * pooled.index_select(0, edge_index[0])
-            largest = max_over_neighbours(messages, edge_index, h.shape[0])
+        largest = max_neighbour_rows(pooled, adjacency, beta_hat)
         own = pooled if self.concatenated_row == "pooled" else h
         updated = F.normalize(self.update(torch.cat([own, largest], dim=1)), dim=1)
         return add_residual(h, self.norm(torch.relu(updated)))

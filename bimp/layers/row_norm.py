@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -18,3 +19,22 @@ class RowNorm(nn.BatchNorm1d):
         if self.training and rows.shape[0] < 2:
             return F.batch_norm(rows, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
         return super().forward(rows)
+
+    def statistics(self, rows: Tensor) -> tuple[Tensor, Tensor, bool]:
+        """What :meth:`forward` would normalise ``rows`` by, which a training step also takes note of.
+
+        Returns:
+            Means, inverse standard deviations, and whether both are those of ``rows``.
+        """
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        of_rows = self.training and rows.shape[0] > 1
+        mean, variance = self.running_mean, self.running_var
+        if of_rows:
+            assert self.num_batches_tracked is not None
+            assert self.momentum is not None
+            self.num_batches_tracked.add_(1)
+            mean, variance = torch.batch_norm_update_stats(rows, mean, variance, self.momentum)
+        else:
+            mean, variance = mean.clone(), variance.clone()
+        return mean, (variance + self.eps).rsqrt(), of_rows

@@ -54,9 +54,9 @@ def inputs_of(name: str, gated: bool) -> tuple[Tensor, ...]:
 
 
 def run(layer: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """The layer's outputs as a tuple; rows before ``edge_index``, beta_hat after it."""
+    """The layer's outputs as a tuple; rows before the edges, beta_hat after it."""
     rows = 2 if isinstance(layer, GatedGCNLayer) else 1
-    output = layer(*inputs[:rows], BATCH.edge_index, *inputs[rows:])
+    output = layer(*inputs[:rows], BATCH.adjacency, *inputs[rows:])
     return output if isinstance(output, tuple) else (output,)
 
 
@@ -198,7 +198,7 @@ def test_gat_attention_is_not_normalised_after_the_gate() -> None:
     layer = layer_of("gat").eval()
     layer.norm.reset_parameters()  # now the identity, up to its epsilon
     h, beta_hat = inputs_of("gat", gated=True)
-    small, large = (layer(h, BATCH.edge_index, scale * beta_hat) - h for scale in (1e-4, 2e-4))
+    small, large = (layer(h, BATCH.adjacency, scale * beta_hat) - h for scale in (1e-4, 2e-4))
     assert_close(large, 2 * small, rtol=1e-3, atol=0)
 
 
@@ -208,7 +208,7 @@ def test_one_node_without_edges_can_be_trained_on(name: str) -> None:
     batch = batch_of(ONE_NODE)
     h = torch.randn(1, WIDTH, requires_grad=True)
     rows = (h, torch.empty(0, WIDTH)) if name == "gated_gcn" else (h,)
-    output = layer(*rows, batch.edge_index, torch.empty(0))
+    output = layer(*rows, batch.adjacency, torch.empty(0))
     new_h = output[0] if isinstance(output, tuple) else output
     new_h.sum().backward()
     assert h.grad is not None

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
+import pytest
 import torch
 from graph_batches import GRAPHS, batch_of, in_edges
 from torch.testing import assert_close
 
+from bimp.adjacency import Adjacency
 from bimp.neighbourhood import (
-    degrees,
     max_neighbour_rows,
-    max_over_neighbours,
     mean_neighbour_rows,
     softmax_over_neighbours,
     sum_neighbour_rows,
@@ -15,7 +15,7 @@ from bimp.neighbourhood import (
 )
 
 BATCH = batch_of(*GRAPHS)
-EDGES = BATCH.edge_index
+EDGES = BATCH.adjacency
 NODES = BATCH.num_nodes
 GENERATOR = torch.Generator().manual_seed(0)
 ROWS = torch.randn(NODES, 5, generator=GENERATOR)
@@ -29,17 +29,23 @@ def each_node(of_node) -> torch.Tensor:  # type: ignore[no-untyped-def]
     return torch.stack([of_node(edges) if edges else torch.zeros(5) for edges in rows])
 
 
+@pytest.fixture(params=["kernels", "plain"], autouse=True)
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "plain":
+        monkeypatch.setattr("bimp.neighbourhood.kernels_serve", lambda *_: False)
+    else:  # several blocks, of one node each or more
+        monkeypatch.setattr("bimp.adjacency.BLOCK_EDGES", 2)
+
+
 def test_degrees() -> None:
     expected = [len(in_edges(BATCH, node)) for node in range(NODES)]
-    assert degrees(EDGES, NODES).tolist() == expected
+    assert EDGES.in_degree.tolist() == expected
     assert 0 in expected
 
 
-def test_sum_and_max_of_messages() -> None:
+def test_sum_of_messages() -> None:
     total = each_node(lambda edges: torch.stack([MESSAGES[number] for number, _ in edges]).sum(0))
-    largest = each_node(lambda edges: torch.stack([MESSAGES[number] for number, _ in edges]).amax(0))
-    assert_close(sum_over_neighbours(MESSAGES, EDGES, NODES), total)
-    assert_close(max_over_neighbours(MESSAGES, EDGES, NODES), largest)
+    assert_close(sum_over_neighbours(MESSAGES, EDGES), total)
 
 
 def test_sum_mean_and_max_of_rows() -> None:
@@ -47,25 +53,56 @@ def test_sum_mean_and_max_of_rows() -> None:
     weighted = each_node(lambda edges: torch.stack([WEIGHTS[number] * ROWS[u] for number, u in edges]).sum(0))
     mean = each_node(lambda edges: torch.stack([WEIGHTS[number] * ROWS[u] for number, u in edges]).sum(0) / len(edges))
     largest = each_node(lambda edges: torch.stack([ROWS[u] for _, u in edges]).amax(0))
+    largest_weighted = each_node(lambda edges: torch.stack([WEIGHTS[number] * ROWS[u] for number, u in edges]).amax(0))
     assert_close(sum_neighbour_rows(ROWS, EDGES), total)
     assert_close(sum_neighbour_rows(ROWS, EDGES, WEIGHTS), weighted)
     assert_close(mean_neighbour_rows(ROWS, EDGES, WEIGHTS), mean)
     assert_close(max_neighbour_rows(ROWS, EDGES), largest)
+    assert_close(max_neighbour_rows(ROWS, EDGES, WEIGHTS), largest_weighted)
+
+
+def test_first_of_equal_maxima_takes_the_gradient() -> None:
+    edge_index = torch.tensor([[2, 0, 1, 0], [0, 0, 0, 1]])  # node 0 hears 2, then 0, then 1; node 1 hears 0
+    rows = torch.tensor([[5.0, 1.0], [5.0, 3.0], [5.0, 2.0]], requires_grad=True)
+    weights = torch.ones(4, requires_grad=True)
+    largest = max_neighbour_rows(rows, Adjacency(edge_index, 3), weights)
+    assert largest.tolist() == [[5, 3], [5, 1], [0, 0]]
+    largest.backward(torch.tensor([[1.0, 10.0], [100.0, 1000.0], [7.0, 7.0]]))
+    assert rows.grad is not None
+    assert weights.grad is not None
+    assert rows.grad.tolist() == [[100, 1000], [0, 10], [1, 0]]
+    assert weights.grad.tolist() == [5, 0, 30, 1500]
+
+
+def test_not_a_number_reaches_sum_and_maximum() -> None:
+    rows = ROWS.clone().requires_grad_()
+    with torch.no_grad():
+        rows[0] = torch.nan
+    for reduce in (sum_neighbour_rows, max_neighbour_rows):
+        reduced = reduce(rows, EDGES)
+        heard = [any(u == 0 for _, u in in_edges(BATCH, node)) for node in range(NODES)]
+        assert reduced.isnan().all(1).tolist() == heard
+        reduced.sum().backward()
 
 
 def test_softmax_holds_for_large_logits() -> None:
     logits = 100 * MESSAGES
-    found = softmax_over_neighbours(logits, EDGES, NODES)
+    found = softmax_over_neighbours(logits, EDGES)
     for node in range(NODES):
         numbers = [number for number, _ in in_edges(BATCH, node)]
         assert_close(found[numbers], torch.softmax(logits[numbers], 0))
 
 
 def test_no_edges() -> None:
-    nothing = torch.empty(2, 0, dtype=torch.long)
-    assert torch.equal(sum_neighbour_rows(ROWS, nothing), torch.zeros(NODES, 5))
-    assert torch.equal(max_over_neighbours(torch.empty(0, 5), nothing, NODES), torch.zeros(NODES, 5))
-    assert softmax_over_neighbours(torch.empty(0, 5), nothing, NODES).shape == (0, 5)
+    nothing = Adjacency(torch.empty(2, 0, dtype=torch.long), NODES)
+    rows, weights = ROWS.clone().requires_grad_(), torch.empty(0, requires_grad=True)
+    for reduce in (sum_neighbour_rows, max_neighbour_rows):
+        reduced = reduce(rows, nothing, weights)
+        assert torch.equal(reduced, torch.zeros(NODES, 5))
+        reduced.sum().backward()
+    assert rows.grad is not None
+    assert torch.equal(rows.grad, torch.zeros(NODES, 5))
+    assert softmax_over_neighbours(torch.empty(0, 5), nothing).shape == (0, 5)
 
 
 def test_gradients_against_finite_differences() -> None:
@@ -73,6 +110,7 @@ def test_gradients_against_finite_differences() -> None:
     weights = WEIGHTS.double().requires_grad_()
     messages = MESSAGES.double().requires_grad_()
     assert torch.autograd.gradcheck(lambda rows, weights: mean_neighbour_rows(rows, EDGES, weights), (rows, weights))
+    assert torch.autograd.gradcheck(lambda rows: sum_neighbour_rows(rows, EDGES), rows)
     assert torch.autograd.gradcheck(lambda rows: max_neighbour_rows(rows, EDGES), rows)
-    assert torch.autograd.gradcheck(lambda messages: max_over_neighbours(messages, EDGES, NODES), messages)
-    assert torch.autograd.gradcheck(lambda messages: softmax_over_neighbours(messages, EDGES, NODES), messages)
+    assert torch.autograd.gradcheck(lambda rows, weights: max_neighbour_rows(rows, EDGES, weights), (rows, weights))
+    assert torch.autograd.gradcheck(lambda messages: softmax_over_neighbours(messages, EDGES), messages)

@@ -122,9 +122,9 @@ def by_its_parts(network: Network, batch: GraphBatch) -> Tensor:
         gate = network.gates[str(number + 1)] if number + 1 in network.model.gated_layers else None
         beta_hat = None if gate is None else gate(h, batch).beta_hat
         if e_hat is None:
-            h = layer(h, batch.edge_index, beta_hat)
+            h = layer(h, batch.adjacency, beta_hat)
         else:
-            h, e_hat = layer(h, e_hat, batch.edge_index, beta_hat)
+            h, e_hat = layer(h, e_hat, batch.adjacency, beta_hat)
     return h
 
 

@@ -151,7 +151,7 @@ def test_epsilons_of_the_gats_loss() -> None:
 def test_symmetric_gcn(gated: bool) -> None:
     layer = filled(GCNLayer(WIDTH, normalisation="symmetric"))
     h, beta_hat = random_rows(NODES), torch.rand(EDGES, dtype=torch.float64)
-    found = layer(h, BATCH.edge_index, beta_hat if gated else None)
+    found = layer(h, BATCH.adjacency, beta_hat if gated else None)
     for v in range(NODES):
         total = torch.zeros(WIDTH, dtype=torch.float64)
         for number, u in in_edges(BATCH, v):
@@ -166,7 +166,7 @@ def test_symmetric_gcn(gated: bool) -> None:
 def test_pooled_graphsage(gated: bool) -> None:
     layer = filled(GraphSAGELayer(WIDTH, concatenated_row="pooled"))
     h, beta_hat = random_rows(NODES), torch.rand(EDGES, dtype=torch.float64)
-    found = layer(h, BATCH.edge_index, beta_hat if gated else None)
+    found = layer(h, BATCH.adjacency, beta_hat if gated else None)
     pooled = [(layer.pool.weight @ row + layer.pool.bias).clamp(min=0) for row in h]
     for v in range(NODES):
         largest = torch.zeros(WIDTH, dtype=torch.float64)
@@ -181,7 +181,7 @@ def test_pooled_graphsage(gated: bool) -> None:
 def test_gat_head_by_head(out_dim: int) -> None:
     layer = filled(GATLayer(WIDTH, heads=2, out_dim=out_dim, slope=0.01, bias=True))
     h, beta_hat = random_rows(NODES), torch.rand(EDGES, dtype=torch.float64)
-    found = layer(h, BATCH.edge_index, beta_hat)
+    found = layer(h, BATCH.adjacency, beta_hat)
     width = out_dim // 2
     for v in range(NODES):
         heads = []
@@ -206,7 +206,7 @@ def test_gat_head_by_head(out_dim: int) -> None:
 def test_gated_gcn_with_the_raw_gate() -> None:
     layer = filled(GatedGCNLayer(WIDTH, edge_gate="raw"))
     h, e_hat, beta_hat = random_rows(NODES), random_rows(EDGES, seed=2), torch.rand(EDGES, dtype=torch.float64)
-    found, found_edges = layer(h, e_hat, BATCH.edge_index, beta_hat)
+    found, found_edges = layer(h, e_hat, BATCH.adjacency, beta_hat)
 
     def mapped(linear: nn.Linear, row: Tensor) -> Tensor:
         return linear.weight @ row + linear.bias

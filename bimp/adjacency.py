@@ -1,0 +1,122 @@
+"""The edges of a batch in the orders in which the layers read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+BLOCK_EDGES = 2048
+"""Edges of a block: a few rows for each fit into a core's cache, and a block is worth the calls that it takes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive nodes and all edges into them.
+
+    Attributes:
+        nodes, edges: which rows of the batch they are.
+        source, destination: u and v of each edge, ``[edges of the block]``.
+        starts: where the edges into each node begin, counted within the block, and where the last ones end.
+        places: 0 to the number of edges of the block, less one.
+    """
+
+    nodes: slice
+    edges: slice
+    source: Tensor
+    destination: Tensor
+    starts: Tensor
+    places: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """The edges of one batch. All orders follow from ``edge_index``; each is found once, when it is first asked for.
+
+    Attributes:
+        edge_index: ``[2, edges]`` int64; row 0 the source u, row 1 the destination v; sorted by destination.
+        num_nodes: number of nodes.
+    """
+
+    edge_index: Tensor
+    num_nodes: int
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges."""
+        return self.edge_index.shape[1]
+
+    @cached_property
+    def source(self) -> Tensor:
+        """U of each edge, ``[edges]``."""
+        return self.edge_index[0]
+
+    @cached_property
+    def destination(self) -> Tensor:
+        """V of each edge, ``[edges]``, ascending."""
+        return self.edge_index[1]
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """``[nodes + 1]``: the edges into node v are ``starts[v]`` to ``starts[v + 1] - 1``."""
+        return _starts(self.destination, self.num_nodes)
+
+    @cached_property
+    def by_source(self) -> Tensor:
+        """``[edges]``: the edges sorted by source; those of one source keep their order."""
+        return self.source.argsort(stable=True)
+
+    @cached_property
+    def source_starts(self) -> Tensor:
+        """``[nodes + 1]``: the edges out of node u are ``by_source[source_starts[u]:source_starts[u + 1]]``."""
+        return _starts(self.source.index_select(0, self.by_source), self.num_nodes)
+
+    @cached_property
+    def destination_by_source(self) -> Tensor:
+        """V of each edge, ``[edges]``, in the order of ``by_source``."""
+        return self.destination.index_select(0, self.by_source)
+
+    @cached_property
+    def each_edge(self) -> Tensor:
+        """0 to ``edges - 1``."""
+        return torch.arange(self.num_edges, device=self.edge_index.device)
+
+    @cached_property
+    def in_degree(self) -> Tensor:
+        """Edges into each node, ``[nodes]`` int64."""
+        return self.starts.diff()
+
+    @cached_property
+    def out_degree(self) -> Tensor:
+        """Edges out of each node, ``[nodes]`` int64."""
+        ones = torch.ones_like(self.source)
+        return torch.zeros_like(self.in_degree).index_add_(0, self.source, ones)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """All nodes in blocks of about ``BLOCK_EDGES`` edges, none of them empty of nodes."""
+        multiples = torch.tensor(range(BLOCK_EDGES, self.num_edges, BLOCK_EDGES), device=self.starts.device)
+        inner = torch.searchsorted(self.starts, multiples, right=True).tolist()
+        bounds = sorted({0, *(node for node in inner if node < self.num_nodes), self.num_nodes})
+        ends = self.starts[bounds].tolist()
+        return tuple(
+            self._block(slice(*nodes), slice(*edges))
+            for nodes, edges in zip(pairwise(bounds), pairwise(ends), strict=True)
+        )
+
+    def _block(self, nodes: slice, edges: slice) -> Block:
+        return Block(
+            nodes=nodes,
+            edges=edges,
+            source=self.source[edges],
+            destination=self.destination[edges],
+            starts=self.starts[nodes.start : nodes.stop + 1] - edges.start,
+            places=self.each_edge[: edges.stop - edges.start],
+        )
+
+
+def _starts(ascending: Tensor, num_nodes: int) -> Tensor:
+    return torch.searchsorted(ascending, torch.arange(num_nodes + 1, device=ascending.device))

@@ -1,0 +1,124 @@
+"""Attention over in-neighbours that writes nothing wider than the heads for each edge (equations S5 to S7).
+
+A head's messages are a weighted sum of its nodes' rows, which needs no row for each edge: neither forward nor, where
+the edges are read by source, backward. Kept for the backward pass is one number for each edge and head.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bimp.adjacency import Adjacency
+from bimp.kernels.segments import dots_along_edges, sparse, sum_from_destinations, sum_from_sources, sum_of_runs
+
+
+def attend(
+    values: Tensor,
+    at_source: Tensor,
+    at_destination: Tensor,
+    beta_hat: Tensor | None,
+    adjacency: Adjacency,
+    slope: float,
+) -> Tensor:
+    """For each node the sum of its in-neighbours' values, weighed by their attention and by beta_hat.
+
+    The attention is the softmax over the in-neighbours of ``LeakyReLU(at_source[u] + at_destination[v])``.
+
+    Args:
+        values: ``[heads, nodes, width]``.
+        at_source: ``[nodes, heads]``, what a node adds to the logits of the edges out of it.
+        at_destination: ``[nodes, heads]``, what it adds to those of the edges into it.
+        beta_hat: ``[edges]``, or None for 1.
+        adjacency: of the edges.
+        slope: negative slope of the LeakyReLU, not below 0.
+
+    Returns:
+        ``[heads, nodes, width]``.
+    """
+    attended: Tensor = _Attend.apply(  # type: ignore[no-untyped-call]
+        values.contiguous(), at_source, at_destination, beta_hat, adjacency, slope
+    )
+    return attended
+
+
+class _Attend(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        values: Tensor,
+        at_source: Tensor,
+        at_destination: Tensor,
+        beta_hat: Tensor | None,
+        adjacency: Adjacency,
+        slope: float,
+    ) -> Tensor:
+        exponentials = _logits(at_source, at_destination, adjacency, slope)
+        exponentials.sub_(_largest(at_source, at_destination, adjacency, slope)).exp_()
+        # The sum belongs to the destination, so it is divided by once for each node.
+        total = sum_of_runs(exponentials, adjacency.each_edge, adjacency.starts)
+        share = torch.where(total > 0, total.reciprocal(), 0)
+        weights = exponentials if beta_hat is None else exponentials * beta_hat.unsqueeze(1)
+        attended = torch.stack(
+            [sum_from_sources(head, adjacency, weight) for head, weight in zip(values, _by_head(weights), strict=True)]
+        )
+        attended.mul_(_by_head(share).unsqueeze(2))
+        ctx.adjacency, ctx.slope = adjacency, slope
+        ctx.save_for_backward(values, at_source, at_destination, beta_hat, exponentials, share, attended)
+        return attended
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        values, at_source, at_destination, beta_hat, exponentials, share, attended = ctx.saved_tensors
+        adjacency: Adjacency = ctx.adjacency
+        weights = _by_head(exponentials if beta_hat is None else exponentials * beta_hat.unsqueeze(1))
+        grad_sums = grad * _by_head(share).unsqueeze(2)
+        grad_values = torch.stack(
+            [sum_from_destinations(head, adjacency, weight) for head, weight in zip(grad_sums, weights, strict=True)]
+        )
+        by_head = [
+            dots_along_edges(grad_head, head, adjacency) for grad_head, head in zip(grad_sums, values, strict=True)
+        ]
+        dots = torch.stack(by_head, dim=1)
+        grad_beta_hat = (dots * exponentials).sum(1) if beta_hat is not None and ctx.needs_input_grad[3] else None
+        if beta_hat is not None:
+            dots.mul_(beta_hat.unsqueeze(1))
+        mean_dots = (grad_sums * attended).sum(2).t().contiguous()
+        grad_logits = dots.sub_(mean_dots.index_select(0, adjacency.destination)).mul_(exponentials)
+        signs = at_source.index_select(0, adjacency.source)
+        signs.add_(at_destination.index_select(0, adjacency.destination))
+        grad_logits = torch.ops.aten.leaky_relu_backward(grad_logits, signs, ctx.slope, False)
+        return (
+            grad_values,
+            sum_of_runs(grad_logits, adjacency.by_source, adjacency.source_starts),
+            sum_of_runs(grad_logits, adjacency.each_edge, adjacency.starts),
+            grad_beta_hat,
+            None,
+            None,
+        )
+
+
+def _logits(at_source: Tensor, at_destination: Tensor, adjacency: Adjacency, slope: float) -> Tensor:
+    """``[edges, heads]``."""
+    sums = at_source.index_select(0, adjacency.source)
+    sums.add_(at_destination.index_select(0, adjacency.destination))
+    return F.leaky_relu_(sums, slope)
+
+
+def _largest(at_source: Tensor, at_destination: Tensor, adjacency: Adjacency, slope: float) -> Tensor:
+    """The largest logit at the destination of each edge, ``[edges, heads]``.
+
+    Logits grow with the source's part, rounding included: the largest part gives the largest logit, to the last bit.
+    """
+    ones = at_source.new_ones(adjacency.num_edges)
+    largest = torch.sparse.mm(sparse(ones, adjacency), at_source.contiguous(), "amax").add_(at_destination)
+    return F.leaky_relu_(largest, slope).index_select(0, adjacency.destination)
+
+
+def _by_head(columns: Tensor) -> Tensor:
+    """``[heads, rows]`` of ``[rows, heads]``, each head's numbers side by side."""
+    return columns.t().contiguous()

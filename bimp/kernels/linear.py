@@ -1,0 +1,70 @@
+"""Linear maps by oneDNN, which PyTorch brings along but asks in float32 only for compiled models.
+
+On AMD cores its products take half the time of MKL's, which PyTorch calls otherwise (docs/performance.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bimp.kernels.choice import kernels_serve
+
+FEWEST_ROWS = 256
+FEWEST_COLUMNS = 16
+"""Below, a call costs more than the product."""
+
+
+class Linear(nn.Linear):
+    """``nn.Linear`` with the same parameters and results, on the faster way where there is one."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map rows ``[rows, in_features]`` to ``[rows, out_features]``."""
+        return linear(input, self.weight, self.bias)
+
+
+def linear(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """``rows @ weight.T + bias``, differentiable: ``[rows, in]`` to ``[rows, out]``."""
+    is_large = rows.dim() == 2 and rows.shape[0] >= FEWEST_ROWS and rows.shape[1] >= FEWEST_COLUMNS
+    if is_large and kernels_serve(rows, weight, bias):
+        mapped: Tensor = _Linear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
+        return mapped
+    return F.linear(rows, weight, bias)
+
+
+def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``rows @ weight.T + bias`` of two-dimensional tensors in main memory, without a gradient."""
+    if _HAS_ONEDNN and rows.dtype == torch.float32 and rows.numel() > 0:
+        result: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+        return result
+    return F.linear(rows, weight, bias)
+
+
+def _offers_onednn() -> bool:
+    available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return bool(available) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+_HAS_ONEDNN = _offers_onednn()
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(rows, weight)
+        return product(rows, weight, bias)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        rows, weight = ctx.saved_tensors
+        wants_rows, wants_weight, wants_bias = ctx.needs_input_grad
+        grad = grad.contiguous()
+        return (
+            product(grad, weight.t()) if wants_rows else None,
+            product(grad.t(), rows.t()) if wants_weight else None,
+            grad.sum(0) if wants_bias else None,
+        )

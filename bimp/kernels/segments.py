@@ -1,0 +1,52 @@
+"""Sums and dot products along the edges that never write a row for each edge."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch import Tensor
+
+from bimp.adjacency import Adjacency
+
+with warnings.catch_warnings():
+    # The first sparse tensor of a process is greeted with a warning that says nothing about these uses.
+    warnings.simplefilter("ignore")
+    torch.sparse_csr_tensor([0, 0], [], torch.empty(0), (1, 1), check_invariants=False)
+
+
+def sum_of_runs(rows: Tensor, picks: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Sum of ``weights * rows[picks]`` over each run of ``picks``: ``[runs, width]``, without a gradient.
+
+    Args:
+        rows: ``[rows, width]``.
+        picks: which row stands at each place.
+        starts: ``[runs + 1]``, where the runs of places begin and end.
+        weights: the factor at each place; None: 1.
+    """
+    summed, *_ = torch.embedding_bag(rows, picks, starts, mode=0, per_sample_weights=weights, include_last_offset=True)
+    return summed
+
+
+def sum_from_sources(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
+    """For each node the sum of its in-neighbours' rows, each times the weight of its edge."""
+    return sum_of_runs(rows, adjacency.source, adjacency.starts, weights)
+
+
+def sum_from_destinations(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
+    """For each node the sum of its out-neighbours' rows, each times the weight of its edge."""
+    sorted_weights = None if weights is None else weights.index_select(0, adjacency.by_source)
+    return sum_of_runs(rows, adjacency.destination_by_source, adjacency.source_starts, sorted_weights)
+
+
+def dots_along_edges(at_destination: Tensor, at_source: Tensor, adjacency: Adjacency) -> Tensor:
+    """Dot product of ``at_destination[v]`` and ``at_source[u]`` for each edge u -> v, ``[edges]``."""
+    pattern = sparse(torch.zeros(adjacency.num_edges, dtype=at_source.dtype), adjacency)
+    dots: Tensor = torch.sparse.sampled_addmm(pattern, at_destination, at_source.t(), beta=0.0).values()
+    return dots
+
+
+def sparse(values: Tensor, adjacency: Adjacency) -> Tensor:
+    """The matrix whose row v holds ``values`` of the edges into v, one entry an edge."""
+    size = (adjacency.num_nodes, adjacency.num_nodes)
+    return torch.sparse_csr_tensor(adjacency.starts, adjacency.source, values, size, check_invariants=False)
