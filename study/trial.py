@@ -11,7 +11,7 @@ import json
 import pickle
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,8 @@ class TrialAssignment:
         git_commit, git_dirty: state of the code that drives the study.
         alone: what it has to itself, since memory ran out when it was tried beside others; None: nothing.
         attempt: which attempt at the trial this is; it writes where no other does.
+        versions: of the driver's libraries, which the node must have; empty: any will do.
+        avoided: ids of nodes that are not fit for it.
     """
 
     key: str
@@ -75,6 +77,8 @@ class TrialAssignment:
     git_dirty: bool | None
     alone: MemoryPlace | None = None
     attempt: str = FIRST_ATTEMPT
+    versions: dict[str, str] = field(default_factory=dict)
+    avoided: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dict that JSON can hold."""
@@ -83,7 +87,9 @@ class TrialAssignment:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> TrialAssignment:
         """The assignment that :meth:`to_dict` wrote."""
-        return cls(**{**plain, "config": TrialConfig.from_dict(plain["config"])})
+        return cls(
+            **{**plain, "config": TrialConfig.from_dict(plain["config"]), "avoided": tuple(plain.get("avoided", ()))}
+        )
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ import psutil
 
 from benchmarks.faults.disks import fill, read_only, small_disk
 from benchmarks.faults.hungry import APPETITE
-from benchmarks.faults.nodes import cluster, vanish
+from benchmarks.faults.nodes import cluster
 from benchmarks.faults.scene import (
     Running,
     Stage,
@@ -140,11 +140,13 @@ def worker_killed_again_and_again(stage: Stage) -> Seen:
 def vanished_node(stage: Stage) -> Seen:
     """One of two nodes of a cluster is killed in mid-study."""
     results = stage.folder / "vanished_node"
-    with cluster(stage.folder / "ray", (1, 1)) as (address, nodes):
-        running = stage.run(study_text(beside=2), results, "--address", address)
+    with cluster(stage.folder / "ray") as nodes:
+        first = nodes.join(1)
+        nodes.join(1)
+        running = stage.run(study_text(beside=2), results, "--address", nodes.address)
         running.until(lambda: len(list((results / "live").glob("*/checkpoint.pt"))) > 1 or None, "two checkpoints")
         before = live_record(results)
-        vanish(nodes[0])
+        first.vanish()
         code = running.end()
     same = same_numbers(results, undisturbed(stage))
     lost = sum("its worker was lost" in line for line in running.err)
