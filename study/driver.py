@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bimp.data import load_or_prepare, open_prepared
+from bimp.data.transfer import put_prepared
 from reports import TableFiles, write_tables
 from study.cell_run import PlannedTrial
 from study.claim import claim
@@ -19,6 +20,7 @@ from study.lease import Lease
 from study.live_view import LiveView
 from study.location import absolute
 from study.node_check import NodeNeeds, look_at_nodes, require_fit, told_differences
+from study.node_data import STORE_FOLDER
 from study.plan import StudyPlan
 from study.plan import plan as plan_study
 from study.provenance import git_state, library_versions
@@ -192,6 +194,9 @@ def _assignments(
 ) -> MakeAssignment:
     code = git_state(Path(__file__).parent)
     needs = options.needs(spec.resources)
+    # A node of a cluster may not see the data folder of this machine.
+    store = None if options.address is None else folder.root / STORE_FOLDER
+    versions = {} if store is None else {name: put_prepared(options.data / name, store) for name in fingerprints}
 
     def complete(trial: PlannedTrial) -> TrialAssignment:
         return TrialAssignment(
@@ -210,6 +215,8 @@ def _assignments(
             use_gpu=needs.cuda,
             git_commit=code.commit,
             git_dirty=code.dirty,
+            data_version=versions.get(trial.config.dataset),
+            data_store=None if store is None else str(store),
             versions=dict(needs.versions),
         )
 
