@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from study.cluster import prepare_environment
+
+JOINS_WITHIN_S = 120.0
+
+JOIN = """
+import signal, sys
+from ray._private.node import Node
+from ray._private.parameter import RayParams
+Node(
+    RayParams(
+        gcs_address=sys.argv[1], num_cpus=1, num_gpus=0, object_store_memory=150 * 2**20, include_log_monitor=False,
+        node_manager_port=0, min_worker_port=0, max_worker_port=0, dashboard_agent_listen_port=None,
+    ),
+    head=False,
+)
+signal.pause()
+"""
+"""What ``ray start --address`` does, which refuses to join a cluster on loopback; as Ray's own test clusters do it."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +48,14 @@ class LoopbackNode:
         return str(self.own.node_id)
 
     def vanish(self) -> None:
-        """Kill all processes of the node: SIGKILL, as when its power is cut."""
+        """SIGKILL to all processes of the node and their children, as when its power is cut."""
+        pids = [started.process.pid for group in self.own.all_processes.values() for started in group]
+        processes = [
+            each for pid in pids for each in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True))
+        ]
+        for each in processes:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
         self.together.remove_node(self.own, allow_graceful=False)
 
 
@@ -50,6 +80,49 @@ class LoopbackCluster:
         """
         with _environment(environment or {}):
             return LoopbackNode(self.together, self.together.add_node(num_cpus=cpus, num_gpus=gpus))
+
+    @contextmanager
+    def blind_node(self, hidden: Sequence[Path], environment: Mapping[str, str], log: Path) -> Iterator[None]:
+        """A node of one CPU that does not see the folders ``hidden``, as a machine of its own would not.
+
+        Args:
+            hidden: folders that are empty to all processes of the node.
+            environment: of its processes, beside this one's.
+            log: a file for what it writes.
+
+        Raises:
+            PermissionError: this user may not hide a folder.
+        """
+        # A name space of mounts for each process tree is how containers hide folders.
+        mounts = [f"mount -t tmpfs none {shlex.quote(str(folder))}" for folder in hidden]
+        start = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(JOIN)} {self.address}"
+        before = self._alive()
+        with log.open("w") as file:
+            process = subprocess.Popen(
+                ["unshare", "--mount", "sh", "-ec", "\n".join([*mounts, start])],
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            self._wait_for_another(before, process, log)
+            yield
+        finally:
+            _kill(process)
+
+    def _alive(self) -> set[str]:
+        return set(self.together.global_state._live_node_ids())
+
+    def _wait_for_another(self, before: set[str], process: subprocess.Popen[bytes], log: Path) -> None:
+        began = time.monotonic()
+        while not self._alive() - before:
+            if process.poll() is not None:
+                raise PermissionError(f"a node that sees less: {log.read_text().strip()}")
+            if time.monotonic() - began > JOINS_WITHIN_S:
+                raise SystemExit(f"no node joined within {JOINS_WITHIN_S:g} s: {log.read_text().strip()}")
+            time.sleep(0.1)
 
 
 @contextmanager
@@ -76,3 +149,12 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(psutil.NoSuchProcess):
+        for each in psutil.Process(process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+    process.kill()
+    process.wait()

@@ -7,14 +7,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from benchmarks.faults.disks import fill, read_only, small_disk
 from benchmarks.faults.hungry import APPETITE
-from benchmarks.faults.nodes import cluster
+from benchmarks.faults.node_scenarios import NODE_SCENARIOS
 from benchmarks.faults.scene import (
     Running,
     Stage,
@@ -25,6 +24,7 @@ from benchmarks.faults.scene import (
     same_numbers,
     study_text,
 )
+from benchmarks.faults.seen import Seen, same_in_words, told, undisturbed, yes
 
 KILLED_BY_RAY = "benchmarks.faults.hungry:Large"
 REFUSED_BY_TORCH = "benchmarks.faults.hungry:Impossible"
@@ -38,15 +38,6 @@ LEFT_ALONE_S = 60.0
 """How long the processes of a dead driver have to end by themselves."""
 
 
-@dataclass(frozen=True)
-class Seen:
-    """One fault: what was done to cause it, what was seen, line by line, and whether that is as it should be."""
-
-    caused: str
-    lines: tuple[str, ...]
-    good: bool
-
-
 def refused_memory(stage: Stage) -> Seen:
     """Host memory that PyTorch's allocator cannot get, from a layer of the user's own."""
     results = stage.folder / "refused_memory"
@@ -57,7 +48,7 @@ def refused_memory(stage: Stage) -> Seen:
     good = good and sum("once it can have a node to itself" in line for line in running.err) == len(found) == 2
     return Seen(
         "a layer asks torch for 2^46 bytes at each step; two trials, two slots",
-        (*_told(running), f"exit code {code}; {in_words(results)}"),
+        (*told(running), f"exit code {code}; {in_words(results)}"),
         good,
     )
 
@@ -82,7 +73,7 @@ def killed_by_memory_monitor(stage: Stage) -> Seen:
     good = code == 0 and any("out of host memory" in line for line in running.err)
     return Seen(
         "a layer fills 2 GiB in each evaluation, on a node whose memory monitor lets one such trial live, not two",
-        (*_told(running), f"exit code {code}; {in_words(results)}"),
+        (*told(running), f"exit code {code}; {in_words(results)}"),
         good and {record.status for record in records(results)} == {"finished"},
     )
 
@@ -100,9 +91,9 @@ def killed_worker(stage: Stage) -> Seen:
     return Seen(
         f"SIGKILL to the worker after epoch {before.num_epochs} of a trial",
         (
-            *_told(running),
+            *told(running),
             f"exit code {code}; {in_words(results)}; its first {before.num_epochs} epochs were "
-            f"{'kept' if kept else 'trained again'}; {_same(same)}",
+            f"{'kept' if kept else 'trained again'}; {same_in_words(same)}",
         ),
         code == 0 and kept and same,
     )
@@ -129,31 +120,11 @@ def worker_killed_again_and_again(stage: Stage) -> Seen:
     return Seen(
         "SIGKILL to three workers of one trial, one after the other; then the same command again",
         (
-            *_told(running),
+            *told(running),
             f"exit code {code}; {first}",
-            f"started again: exit code {again}; {in_words(results)}; {_same(same)}",
+            f"started again: exit code {again}; {in_words(results)}; {same_in_words(same)}",
         ),
         code == 1 and again == 0 and same,
-    )
-
-
-def vanished_node(stage: Stage) -> Seen:
-    """One of two nodes of a cluster is killed in mid-study."""
-    results = stage.folder / "vanished_node"
-    with cluster(stage.folder / "ray") as nodes:
-        first = nodes.join(1)
-        nodes.join(1)
-        running = stage.run(study_text(beside=2), results, "--address", nodes.address)
-        running.until(lambda: len(list((results / "live").glob("*/checkpoint.pt"))) > 1 or None, "two checkpoints")
-        before = live_record(results)
-        first.vanish()
-        code = running.end()
-    same = same_numbers(results, undisturbed(stage))
-    lost = sum("its worker was lost" in line for line in running.err)
-    return Seen(
-        "two nodes of one CPU each train a trial; every process of one of them is killed",
-        (*_told(running), f"exit code {code}; {in_words(results)}; {_same(same)}"),
-        code == 0 and before is not None and lost == 1 and same,
     )
 
 
@@ -205,15 +176,15 @@ def _bad_store(stage: Stage, results: Path, spoil: Callable[[], Callable[[], obj
     kept = after.epochs[: before.num_epochs] == before.epochs
     same = same_numbers(results, undisturbed(stage))
     left = [path.name for path in (results / "live").iterdir()]
-    told = _told(running)
+    lines = told(running)
     mirrored = mirror_is_whole(results)
-    once = sum("what must be kept waits" in line for line in told) == 1
+    once = sum("what must be kept waits" in line for line in lines) == 1
     return Seen(
         f"after epoch {before.num_epochs} of a trial {caused}",
         (
-            *told,
-            f"exit code {code}; {in_words(results)}; epochs kept: {_yes(kept)}; {_same(same)}; "
-            f"all in MLflow, once: {_yes(mirrored)}",
+            *lines,
+            f"exit code {code}; {in_words(results)}; epochs kept: {yes(kept)}; {same_in_words(same)}; "
+            f"all in MLflow, once: {yes(mirrored)}",
         ),
         code == 0 and kept and same and once and mirrored and not left,
     )
@@ -234,9 +205,9 @@ def ctrl_c(stage: Stage) -> Seen:
     return Seen(
         f"SIGINT to the group of processes once, after epoch {before.num_epochs} of a trial; the same command again",
         (
-            *_told(running),
+            *told(running),
             f"exit code {code}; on disk then: {left.num_epochs if left else 0} epochs and their checkpoint",
-            f"started again: exit code {again}; {in_words(results)}; epochs kept: {_yes(kept)}; {_same(same)}",
+            f"started again: exit code {again}; {in_words(results)}; epochs kept: {yes(kept)}; {same_in_words(same)}",
         ),
         code == 130 and again == 0 and kept and same,
     )
@@ -260,7 +231,7 @@ def ctrl_c_twice(stage: Stage) -> Seen:
     return Seen(
         "SIGINT to the group of processes, with the worker suspended so that its epoch does not end; SIGINT again",
         (
-            *_told(running),
+            *told(running),
             f"exit code {code}, {seconds:.0f} s after the second; the worker is {'gone' if gone else 'LEFT'}",
         ),
         code == 130 and bool(line) and gone,
@@ -288,9 +259,9 @@ def ctrl_c_while_the_store_is_away(stage: Stage) -> Seen:
     return Seen(
         "the results folder is renamed; once the study has told of it, SIGINT; named as before, the same command again",
         (
-            *_told(running),
-            f"exit code {code}, {seconds:.0f} s after the signal; made anew in the place of the missing: {_yes(anew)}",
-            f"started again: exit code {again}; {in_words(results)}; epochs kept: {_yes(kept)}; {_same(same)}",
+            *told(running),
+            f"exit code {code}, {seconds:.0f} s after the signal; made anew in the place of the missing: {yes(anew)}",
+            f"started again: exit code {again}; {in_words(results)}; epochs kept: {yes(kept)}; {same_in_words(same)}",
         ),
         code == 130 and again == 0 and kept and same and not anew,
     )
@@ -317,7 +288,7 @@ def killed_driver(stage: Stage) -> Seen:
         (
             f"of {len(others)} processes that it had started, {len(alive)} ran on after {LEFT_ALONE_S:g} s"
             + "".join(f", {others[each].split()[0]}" for each in alive),
-            f"started again: exit code {again}; {in_words(results)}; epochs kept: {_yes(kept)}; {_same(same)}",
+            f"started again: exit code {again}; {in_words(results)}; epochs kept: {yes(kept)}; {same_in_words(same)}",
         ),
         again == 0 and kept and same and not trains,
     )
@@ -356,7 +327,7 @@ def secret_address(stage: Stage) -> Seen:
     return Seen(
         "--mlflow http://ann:PASSWORD@127.0.0.1:PORT/?api_key=PASSWORD, where a server answers 403 to everything",
         (
-            *_told(running),
+            *told(running),
             f"exit code {code}; files of results and of Ray's logs that hold the password: {len(places)}; "
             f"lines on the screen that do: {len(shown)}",
             *(str(path.relative_to(stage.folder)) for path in places),
@@ -365,20 +336,12 @@ def secret_address(stage: Stage) -> Seen:
     )
 
 
-def undisturbed(stage: Stage) -> Path:
-    """The results of the same study when nothing happens to it; run once."""
-    results = stage.folder / "undisturbed"
-    if not (results / "tables").exists() and stage.run(study_text(), results).end():
-        raise SystemExit("the undisturbed study failed")
-    return results
-
-
 SCENARIOS = (
     refused_memory,
     killed_by_memory_monitor,
     killed_worker,
     worker_killed_again_and_again,
-    vanished_node,
+    *NODE_SCENARIOS,
     full_disk,
     read_only_store,
     store_away,
@@ -389,18 +352,6 @@ SCENARIOS = (
     listeners,
     secret_address,
 )
-
-
-def _told(running: Running) -> tuple[str, ...]:
-    return tuple(f"told: {line.rstrip()}" for line in running.err if line.strip())
-
-
-def _yes(good: bool) -> str:
-    return "yes" if good else "no"
-
-
-def _same(same: bool) -> str:
-    return f"numbers {'are' if same else 'are NOT'} those of an undisturbed run, to the bit"
 
 
 def _alive(running: Running) -> list[psutil.Process]:
