@@ -137,7 +137,7 @@ def test_a_trial_on_a_node_without_the_data_ends_as_one_with_it(
     losses = []
     for trial in (near, far):
         list(train_trial(trial))
-        losses.append([epoch.val_loss for epoch in read_record(folder.live_record(trial.key)).epochs])
+        losses.append([epoch.val_loss for epoch in read_record(folder.live_record(trial.key, trial.attempt)).epochs])
     assert losses[0] == losses[1]
     assert len(losses[0]) == 2
     assert (tmp_path / "node" / "pulled" / version / "digits").is_dir()
