@@ -56,6 +56,10 @@ def run(
         str | None,
         typer.Option("--as", metavar="NAME", help="Run FILE under another name, in a folder NAME beside the results."),
     ] = None,
+    allow_version_differences: Annotated[
+        bool, typer.Option("--allow-version-differences", help="Let nodes have other libraries than this machine.")
+    ] = False,
+    on_cpu: Annotated[bool, typer.Option("--on-cpu", help="Use no GPU, also where trials are given one.")] = False,
 ) -> None:
     """Run the study in FILE, or go on with it: the same command resumes, and finished trials are not run twice.
 
@@ -73,7 +77,15 @@ def run(
     if name is not None:
         folder = folder.parent / name if folder.name else folder.resolve().parent / name
     console = _console()
-    options = RunOptions(results=folder, data=data, address=address, mlflow=mlflow, name=name)
+    options = RunOptions(
+        results=folder,
+        data=data,
+        address=address,
+        mlflow=mlflow,
+        name=name,
+        allow_version_differences=allow_version_differences,
+        on_cpu=on_cpu,
+    )
     end = run_study(file, options, console)
     print_outcome(end.tables, folder, mlflow, console)
     if end.failed:

@@ -8,12 +8,13 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Literal
 
+from study.node_code import shipped_code
 from study.spec import ResourcesSpec
 from study.tracking.address import masked_addresses
 
@@ -36,6 +37,7 @@ class Slots:
         total: side by side on the cluster.
         on_a_node: on the largest node. on_a_gpu: on one GPU.
         trial, gpu, node: what Ray is asked for: an ordinary trial, one with a GPU to itself, one with the largest node.
+        nodes: ids of the nodes on which a trial fits.
     """
 
     total: int
@@ -44,6 +46,7 @@ class Slots:
     trial: dict[str, float] = field(default_factory=dict)
     gpu: dict[str, float] = field(default_factory=dict)
     node: dict[str, float] = field(default_factory=dict)
+    nodes: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, nodes: list[dict[str, Any]], resources: ResourcesSpec) -> Slots:
@@ -59,6 +62,9 @@ class Slots:
             trial={"CPU": resources.cpus_per_trial, "GPU": gpus},
             gpu={"CPU": resources.cpus_per_trial, "GPU": max(1.0, gpus)},
             node={name: largest.get(name, 0.0) for name in ("CPU", "GPU")},
+            nodes=frozenset(
+                node["NodeID"] for node in nodes if node["Alive"] and _slots_of(node["Resources"], resources)
+            ),
         )
 
     def taken_by(self, alone: Literal["gpu", "host"] | None) -> int:
@@ -95,15 +101,22 @@ def prepare_environment(*, joins: bool = False) -> None:
     }
     if joins:
         settings["RAY_NUM_REDIS_GET_RETRIES"] = "1"
+        settings["RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL"] = "minor"
     for name, value in settings.items():
         os.environ.setdefault(name, value)
 
 
-def start_ray(address: str | None, resources: ResourcesSpec) -> Slots:
+def start_ray(address: str | None, resources: ResourcesSpec, backbones: Iterable[str] = ()) -> Slots:
     """Start a local Ray, or join the one at ``address``; gives how many trials fit side by side.
+
+    Args:
+        address: of the cluster; it is sent the project's code.
+        resources: what a trial asks for.
+        backbones: of the study's cells; layers of the user's own are sent too.
 
     Raises:
         ClusterError: there is no cluster at ``address``, or no node of it holds a trial.
+        CodeError: a layer's package is too large to be sent.
     """
     import ray  # after prepare_environment
 
@@ -113,7 +126,8 @@ def start_ray(address: str | None, resources: ResourcesSpec) -> Slots:
         # Without an address Ray would join whatever cluster it finds on this machine.
         _connect("local")
     else:
-        _join(address)
+        with shipped_code(backbones) as runtime_env:
+            _join(address, runtime_env)
     slots = Slots.of(ray.nodes(), resources)
     if slots.total < 1:
         raise ClusterError(
@@ -147,11 +161,17 @@ def stop_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, as_ctrl_c)
 
 
-def _connect(address: str) -> None:
+def _connect(address: str, runtime_env: dict[str, Any] | None = None) -> None:
     import ray  # after prepare_environment
 
     with masked_command():
-        ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(
+            address=address,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            runtime_env=runtime_env,
+        )
 
 
 @contextmanager
@@ -171,17 +191,22 @@ def masked_command() -> Iterator[None]:
         utils.get_entrypoint_name = own
 
 
-def _join(address: str) -> None:
+def _join(address: str, runtime_env: dict[str, Any]) -> None:
     _require_answer(address)
     try:
         with _silent_stderr():
             try:
-                _connect(address)
+                _connect(address, dict(runtime_env))
             except ConnectionError:
                 if not _show_token():
                     raise
-                _connect(address)
+                _connect(address, dict(runtime_env))
     except (ConnectionError, RuntimeError, ValueError) as error:
+        if "Version mismatch" in str(error):
+            raise ClusterError(
+                f"--address {address}: the cluster has another Ray or Python than this driver; install the same on "
+                f"both ({' '.join(str(error).split())})"
+            ) from error
         raise ClusterError(
             f"--address {address}: no Ray cluster there, or one that wants the token of the user who started it "
             f"(~/.ray/auth_token) and does not find it here ({error})"

@@ -9,11 +9,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from study.cluster import Slots
 from study.coordinator import StudyCoordinator
 from study.interruption import Interruption
+from study.node_check import NodeError
 from study.out_of_memory import ALONE, OutOfMemory, failed_alone, said_beside_others
 from study.store import StoreNews, StoreTrouble
 from study.trial import TrialAssignment
@@ -62,6 +64,8 @@ class Dispatch:
         self._lost: Counter[str] = Counter()
         self._memory: dict[str, OutOfMemory] = {}
         self._failed: dict[str, str] = {}
+        self._unfit: dict[str, tuple[str, str]] = {}
+        self._avoided: tuple[str, ...] = ()
 
     # ---- what it hands out
 
@@ -81,6 +85,7 @@ class Dispatch:
             return None
         assignment = self._coordinator.next_trial()
         if assignment is not None:
+            assignment = replace(assignment, avoided=self._avoided)
             self._handed_out[assignment.key] = assignment
             self._taken += self._slots.taken_by(assignment.alone)
             if assignment.alone is not None:
@@ -111,6 +116,9 @@ class Dispatch:
             return not self._leaves(key)
         if "out_of_memory" in report:
             self._memory[key] = OutOfMemory(report["out_of_memory"], report["cause"])
+            return False
+        if "unfit_node" in report:
+            self._unfit[key] = (report["unfit_node"], report["cause"])
             return False
         if "failed" in report:
             self._failed[key] = report["failed"]
@@ -144,15 +152,28 @@ class Dispatch:
         self._alone_since.pop(key, None)
         if self._news is not None:
             self._news.gone(key)
-        memory, failed = self._memory.pop(key, None), self._failed.pop(key, None)
-        if key in self._left or (self._interruption.requested and (memory or lost)):
+        memory, failed, unfit = self._memory.pop(key, None), self._failed.pop(key, None), self._unfit.pop(key, None)
+        if key in self._left or (self._interruption.requested and (memory or lost or unfit)):
             return  # it stays live: the next start goes on from its checkpoint
-        if memory is not None:
+        if unfit is not None:
+            self._avoid(assignment, *unfit)
+        elif memory is not None:
             self._ran_out_of_memory(assignment, memory)
         elif lost:
             self._lost_worker(assignment)
         else:
             self._seal(key, failed)
+
+    def _avoid(self, assignment: TrialAssignment, node: str, cause: str) -> None:
+        """Hand the trial out again, it and all that follow to other nodes."""
+        self._coordinator.again(assignment.key, alone=assignment.alone)
+        if node in self._avoided:
+            return
+        self._avoided = (*self._avoided, node)
+        if self._slots.nodes and self._slots.nodes <= set(self._avoided):
+            self.errors.append(NodeError(f"node {node[:8]}, the last on which trials fit: {cause}"))
+        else:
+            logger.warning("node %s gets no trials: %s", node[:8], cause)
 
     def _ran_out_of_memory(self, assignment: TrialAssignment, memory: OutOfMemory) -> None:
         if assignment.alone in (memory.place, "host"):  # who has a node to itself has its GPUs too

@@ -9,20 +9,23 @@ from pathlib import Path
 from rich.console import Console
 
 from bimp.data import load_or_prepare, open_prepared
+from bimp.data.transfer import put_prepared
 from reports import TableFiles, write_tables
 from study.cell_run import PlannedTrial
 from study.claim import claim
-from study.cluster import start_ray, stop_on_sigterm, stop_ray
+from study.cluster import Slots, start_ray, stop_on_sigterm, stop_ray
 from study.coordinator import MakeAssignment, StudyCoordinator
 from study.faults import StudyInterruptedError, require_folder
 from study.lease import Lease
 from study.live_view import LiveView
 from study.location import absolute
+from study.node_check import NodeNeeds, look_at_nodes, require_fit, told_differences
+from study.node_data import STORE_FOLDER
 from study.plan import StudyPlan
 from study.plan import plan as plan_study
-from study.provenance import git_state
+from study.provenance import git_state, library_versions
 from study.results import ResultsFolder
-from study.spec import StudySpec, read_study, study_text
+from study.spec import ResourcesSpec, StudySpec, read_study, study_text
 from study.tracking import MirrorThread, require_known_scheme
 from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
@@ -37,6 +40,8 @@ class RunOptions:
         address: of a running Ray cluster; None starts a local one.
         mlflow: tracking URI; None for a database in the results folder.
         name: of the study in the place of the file's own; None keeps that.
+        allow_version_differences: whether nodes may have other libraries than the driver.
+        on_cpu: whether no GPU is used, also where trials are given one.
     """
 
     results: Path
@@ -44,6 +49,16 @@ class RunOptions:
     address: str | None
     mlflow: str | None
     name: str | None = None
+    allow_version_differences: bool = False
+    on_cpu: bool = False
+
+    def needs(self, resources: ResourcesSpec) -> NodeNeeds:
+        """What every node must have, of a study whose trials ask for ``resources``."""
+        compared = self.address is not None and not self.allow_version_differences
+        return NodeNeeds(
+            versions=library_versions() if compared else {},
+            cuda=resources.gpus_per_trial > 0 and not self.on_cpu,
+        )
 
 
 @dataclass(frozen=True)
@@ -62,6 +77,7 @@ def run_study(study_file: Path, options: RunOptions, console: Console) -> StudyE
             another run works in it.
         DataError: a dataset cannot be prepared. ClusterError: no trial fits on the cluster.
         FolderError: no results or data can be written where they should be.
+        NodeError: a node is not fit for the study. CodeError: the study's layers cannot be sent to the nodes.
         StudyInterruptedError: Ctrl-C or SIGTERM; what ended is on record.
     """
     folder = ResultsFolder(absolute(options.results))
@@ -121,13 +137,14 @@ def _train(
     console: Console,
 ) -> TableFiles | None:
     """Train what is left; the tables, or None if it was interrupted."""
-    slots = start_ray(options.address, spec.resources)
+    slots = start_ray(options.address, spec.resources, {run.cell.backbone for run in coordinator.cells.values()})
     stop_on_sigterm()
-    beside = "one at a time" if slots.total == 1 else f"{slots.total} side by side"
-    console.print(
-        f"{spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}", markup=False, soft_wrap=True
-    )
     try:
+        _check_nodes(spec, options, slots, console)
+        beside = "one at a time" if slots.total == 1 else f"{slots.total} side by side"
+        console.print(
+            f"{spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}", markup=False, soft_wrap=True
+        )
         with MirrorThread(
             options.mlflow, folder.root, done=lambda: coordinator.done, ended_cells=lambda: coordinator.ended_cells
         ):
@@ -137,6 +154,17 @@ def _train(
             return write_tables(folder.root, folder.tables) if coordinator.done else None
     finally:
         stop_ray()
+
+
+def _check_nodes(spec: StudySpec, options: RunOptions, slots: Slots, console: Console) -> None:
+    needs = options.needs(spec.resources)
+    if options.address is None and not needs.cuda:
+        return
+    found = look_at_nodes(options.address, slots.nodes)
+    require_fit(needs, found)
+    if options.allow_version_differences:
+        for line in told_differences(library_versions(), found):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _amount(coordinator: StudyCoordinator) -> str:
@@ -165,6 +193,10 @@ def _assignments(
     spec: StudySpec, folder: ResultsFolder, options: RunOptions, fingerprints: dict[str, str]
 ) -> MakeAssignment:
     code = git_state(Path(__file__).parent)
+    needs = options.needs(spec.resources)
+    # A node of a cluster may not see the data folder of this machine.
+    store = None if options.address is None else folder.root / STORE_FOLDER
+    versions = {} if store is None else {name: put_prepared(options.data / name, store) for name in fingerprints}
 
     def complete(trial: PlannedTrial) -> TrialAssignment:
         return TrialAssignment(
@@ -180,9 +212,12 @@ def _assignments(
             data_root=str(options.data.resolve()),
             results=str(folder.root),
             threads=max(1, int(spec.resources.cpus_per_trial)),
-            use_gpu=spec.resources.gpus_per_trial > 0,
+            use_gpu=needs.cuda,
             git_commit=code.commit,
             git_dirty=code.dirty,
+            data_version=versions.get(trial.config.dataset),
+            data_store=None if store is None else str(store),
+            versions=dict(needs.versions),
         )
 
     return complete

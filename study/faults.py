@@ -67,6 +67,8 @@ def user_errors() -> tuple[type[Exception], ...]:
     from study.journal import JournalError
     from study.lease import LeaseLostError
     from study.location import LocationError
+    from study.node_check import NodeError
+    from study.node_code import CodeError
     from study.records import RecordError
     from study.results import ResultsFolderError
     from study.smoothing import SmoothingError
@@ -76,6 +78,7 @@ def user_errors() -> tuple[type[Exception], ...]:
 
     return (
         ClusterError,
+        CodeError,
         ConfigError,
         DataError,
         FolderError,
@@ -84,6 +87,7 @@ def user_errors() -> tuple[type[Exception], ...]:
         LeaseLostError,
         LocationError,
         MirrorError,
+        NodeError,
         RecordError,
         ReleasedError,
         ResultsError,

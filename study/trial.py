@@ -11,7 +11,7 @@ import json
 import pickle
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from bimp.semantics import TRAIN_SETTINGS
 from bimp.tasks import task_of
 from study.attempts import attempts_until
 from study.location import location
+from study.node_data import open_on_node
 from study.out_of_memory import MemoryPlace
 from study.provenance import device_name, library_versions
 from study.records import EpochRecord, RecordError, TrialRecord, read_record, write_record
@@ -50,12 +51,16 @@ class TrialAssignment:
         study, cell, phase, number, chosen_from, budget: as in :class:`study.records.TrialRecord`.
         config: the complete configuration.
         data_fingerprint: of the prepared dataset that the driver checked.
-        data_root: folder that every node sees. results: such a folder, or a place in an object store.
+        data_root: the driver's data folder. results: a folder that every node sees, or a place in an object store.
         threads: cores that the trial was given; torch uses exactly as many.
         use_gpu: whether it was given a GPU.
         git_commit, git_dirty: state of the code that drives the study.
         alone: what it has to itself, since memory ran out when it was tried beside others; None: nothing.
         attempt: which attempt at the trial this is; it writes where no other does.
+        data_version, data_store: which files of the dataset, and whence to pull them (:mod:`study.node_data`); None:
+            the node sees ``data_root``.
+        versions: of the driver's libraries, which the node must have; empty: any will do.
+        avoided: ids of nodes that are not fit for it.
     """
 
     key: str
@@ -75,6 +80,10 @@ class TrialAssignment:
     git_dirty: bool | None
     alone: MemoryPlace | None = None
     attempt: str = FIRST_ATTEMPT
+    data_version: str | None = None
+    data_store: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    avoided: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dict that JSON can hold."""
@@ -83,7 +92,9 @@ class TrialAssignment:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> TrialAssignment:
         """The assignment that :meth:`to_dict` wrote."""
-        return cls(**{**plain, "config": TrialConfig.from_dict(plain["config"])})
+        return cls(
+            **{**plain, "config": TrialConfig.from_dict(plain["config"]), "avoided": tuple(plain.get("avoided", ()))}
+        )
 
     @property
     def name(self) -> str:
@@ -122,10 +133,10 @@ def train_trial(
     torch.set_num_threads(assignment.threads)
     device = torch.device("cuda" if assignment.use_gpu else "cpu")
     folder = ResultsFolder(location(assignment.results))
-    dataset = _open_data(assignment)
+    keep = partial(trying, folder, pause=pause, patience_s=STORE_PATIENCE_S)
+    dataset = yield from keep(partial(_open_data, assignment))
     train = dataset.split("train", assignment.config.fold)
     validation = dataset.split("val", assignment.config.fold)
-    keep = partial(trying, folder, pause=pause, patience_s=STORE_PATIENCE_S)
     live = folder.live_record(assignment.key, assignment.attempt)
     record, checkpoint = yield from keep(partial(_begin, assignment, folder, device))
     if checkpoint is not None:
@@ -218,7 +229,10 @@ def initial_record(assignment: TrialAssignment, device: str, params: int | None 
 
 
 def _open_data(assignment: TrialAssignment) -> PreparedDataset:
-    dataset = open_prepared(assignment.config.dataset, Path(assignment.data_root))
+    name, root = assignment.config.dataset, Path(assignment.data_root)
+    if assignment.data_version is not None and assignment.data_store is not None:
+        return open_on_node(name, root, assignment.data_version, location(assignment.data_store))
+    dataset = open_prepared(name, root)
     if dataset.fingerprint != assignment.data_fingerprint:
         raise DataError(
             f"{assignment.name}: {assignment.config.dataset} in {assignment.data_root} has fingerprint "

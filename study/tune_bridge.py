@@ -69,7 +69,11 @@ def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, slots: Slot
 
 def _tuner(dispatch: Dispatch, scratch: str, slots: Slots, interruption: Interruption) -> tune.Tuner:
     def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
-        return tune.PlacementGroupFactory([slots.asked_by(config["alone"])])
+        asked = [slots.asked_by(config["alone"])]
+        if not config["avoided"]:
+            return tune.PlacementGroupFactory(asked)
+        elsewhere = {"ray.io/node-id": f"!in({','.join(config['avoided'])})"}
+        return tune.PlacementGroupFactory(asked, bundle_label_selector=[elsewhere])
 
     return tune.Tuner(
         tune.with_resources(run_assignment, resources),

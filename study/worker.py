@@ -5,6 +5,7 @@ What it reports is one of these:
 - ``epoch``, ``val_metric``, ``ended``: one more epoch (:class:`study.trial.TrialProgress`);
 - ``store_trouble``: the results folder refuses for now, and the trial waits (:class:`study.store.StoreTrouble`);
 - ``out_of_memory``, ``cause``: memory ran out beside other trials, and the trial ended here without a last word;
+- ``unfit_node``, ``cause``: the node, by its id, is not fit for the study, and the trial did not begin;
 - ``failed``: the cause of a failure that the results folder did not take.
 """
 
@@ -17,12 +18,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+import ray
 import torch
 from ray import tune
 
 from bimp.config import ConfigError
 from study.attempts import newest_record
 from study.location import location
+from study.node_check import NodeNeeds, look_here
 from study.out_of_memory import failed_alone, one_line, out_of_memory
 from study.records import write_record
 from study.results import ResultsFolder
@@ -33,7 +36,12 @@ from study.whole_files import make_folder, write_whole
 
 def run_assignment(config: dict[str, Any]) -> None:
     """The trainable: train the assigned trial and report every epoch to Tune."""
-    for report in reports_of(TrialAssignment.from_dict(config)):
+    assignment = TrialAssignment.from_dict(config)
+    unmet = NodeNeeds(versions=assignment.versions, cuda=assignment.use_gpu).unmet(look_here())
+    if unmet is not None:
+        tune.report({"unfit_node": ray.get_runtime_context().get_node_id(), "cause": unmet})
+        return
+    for report in reports_of(assignment):
         tune.report(report)
 
 

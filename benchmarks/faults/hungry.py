@@ -18,7 +18,9 @@ HELD_S = 1.5
 """How long it keeps them in an epoch: longer than Ray's memory monitor takes to look."""
 
 
-class _Mean(nn.Module):
+class Modest(nn.Module):
+    """Asks for no more than any layer: its neighbours' mean."""
+
     def __init__(self, row_dim: int) -> None:
         super().__init__()
         self.linear = nn.Linear(row_dim, row_dim)
@@ -30,7 +32,7 @@ class _Mean(nn.Module):
         return torch.relu(self.linear(h + summed / degree.unsqueeze(1)))
 
 
-class Impossible(_Mean):
+class Impossible(Modest):
     """Asks for more memory than any machine has: PyTorch's allocator for the host refuses."""
 
     def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
@@ -39,7 +41,7 @@ class Impossible(_Mean):
         return super().forward(h, edge_index, beta_hat)
 
 
-class Large(_Mean):
+class Large(Modest):
     """Fills so many bytes as :data:`APPETITE` says at the first step of each evaluation, and keeps them for a while."""
 
     def __init__(self, row_dim: int) -> None:

@@ -13,17 +13,14 @@ from pathlib import Path
 import psutil
 
 from benchmarks.faults.scene import (
-    Seen,
     Stage,
-    compared,
     in_words,
     live_record,
     records,
     same_numbers,
     study_text,
-    told,
-    undisturbed,
 )
+from benchmarks.faults.seen import Seen, same_in_words, told, undisturbed
 from study.lease import EXPIRES_S, last_holder
 from study.location import location
 from study.results import ResultsFolder
@@ -116,7 +113,7 @@ def killed_driver_and_object_store(stage: Stage) -> Seen:
             f"results in s3://; SIGKILL to all processes after epoch {before.num_epochs} of a trial; then once more",
             (
                 *told(again),
-                f"started again: exit code {code}; {in_words(results)}; {compared(same)}; live left: {left}",
+                f"started again: exit code {code}; {in_words(results)}; {same_in_words(same)}; live left: {left}",
             ),
             code == 0 and same and after and not left,
         )
@@ -135,7 +132,7 @@ def object_store_away(stage: Stage) -> Seen:
         said = [line for line in running.err if line.strip()]
         return Seen(
             f"results in s3://, whose server stops after epoch {before.num_epochs} and is back once it was told of",
-            (*told(running), f"exit code {code}; {in_words(results)}; {compared(same)}"),
+            (*told(running), f"exit code {code}; {in_words(results)}; {same_in_words(same)}"),
             code == 0 and same and len(said) == 2 and "can be written again" in said[1],
         )
 
@@ -185,7 +182,7 @@ def suspended_driver(stage: Stage) -> Seen:
         (
             *told(first),
             *told(second),
-            f"exit codes {codes[0]} and {codes[1]}; {in_words(results)}; {compared(same)}; live left: {left}",
+            f"exit codes {codes[0]} and {codes[1]}; {in_words(results)}; {same_in_words(same)}; live left: {left}",
         ),
         codes == (2, 0) and same and not left and "another run took this folder" in "".join(first.err),
     )

@@ -13,21 +13,18 @@ import psutil
 
 from benchmarks.faults.disks import fill, read_only, small_disk
 from benchmarks.faults.hungry import APPETITE
-from benchmarks.faults.nodes import cluster, vanish
+from benchmarks.faults.node_scenarios import NODE_SCENARIOS
 from benchmarks.faults.scene import (
     Running,
-    Seen,
     Stage,
-    compared,
     in_words,
     live_record,
     mirror_is_whole,
     records,
     same_numbers,
     study_text,
-    told,
-    undisturbed,
 )
+from benchmarks.faults.seen import Seen, same_in_words, told, undisturbed, yes
 
 KILLED_BY_RAY = "benchmarks.faults.hungry:Large"
 REFUSED_BY_TORCH = "benchmarks.faults.hungry:Impossible"
@@ -96,7 +93,7 @@ def killed_worker(stage: Stage) -> Seen:
         (
             *told(running),
             f"exit code {code}; {in_words(results)}; its first {before.num_epochs} epochs were "
-            f"{'kept' if kept else 'trained again'}; {compared(same)}",
+            f"{'kept' if kept else 'trained again'}; {same_in_words(same)}",
         ),
         code == 0 and kept and same,
     )
@@ -125,27 +122,9 @@ def worker_killed_again_and_again(stage: Stage) -> Seen:
         (
             *told(running),
             f"exit code {code}; {first}",
-            f"started again: exit code {again}; {in_words(results)}; {compared(same)}",
+            f"started again: exit code {again}; {in_words(results)}; {same_in_words(same)}",
         ),
         code == 1 and again == 0 and same,
-    )
-
-
-def vanished_node(stage: Stage) -> Seen:
-    """One of two nodes of a cluster is killed in mid-study."""
-    results = stage.folder / "vanished_node"
-    with cluster(stage.folder / "ray", (1, 1)) as (address, nodes):
-        running = stage.run(study_text(beside=2), results, "--address", address)
-        running.until(lambda: len(list((results / "live").glob("*/checkpoint.pt"))) > 1 or None, "two checkpoints")
-        before = live_record(results)
-        vanish(nodes[0])
-        code = running.end()
-    same = same_numbers(results, undisturbed(stage))
-    lost = sum("its worker was lost" in line for line in running.err)
-    return Seen(
-        "two nodes of one CPU each train a trial; every process of one of them is killed",
-        (*told(running), f"exit code {code}; {in_words(results)}; {compared(same)}"),
-        code == 0 and before is not None and lost == 1 and same,
     )
 
 
@@ -204,8 +183,8 @@ def _bad_store(stage: Stage, results: Path, spoil: Callable[[], Callable[[], obj
         f"after epoch {before.num_epochs} of a trial {caused}",
         (
             *lines,
-            f"exit code {code}; {in_words(results)}; epochs kept: {_yes(kept)}; {compared(same)}; "
-            f"all in MLflow, once: {_yes(mirrored)}",
+            f"exit code {code}; {in_words(results)}; epochs kept: {yes(kept)}; {same_in_words(same)}; "
+            f"all in MLflow, once: {yes(mirrored)}",
         ),
         code == 0 and kept and same and once and mirrored and not left,
     )
@@ -228,7 +207,7 @@ def ctrl_c(stage: Stage) -> Seen:
         (
             *told(running),
             f"exit code {code}; on disk then: {left.num_epochs if left else 0} epochs and their checkpoint",
-            f"started again: exit code {again}; {in_words(results)}; epochs kept: {_yes(kept)}; {compared(same)}",
+            f"started again: exit code {again}; {in_words(results)}; epochs kept: {yes(kept)}; {same_in_words(same)}",
         ),
         code == 130 and again == 0 and kept and same,
     )
@@ -281,8 +260,8 @@ def ctrl_c_while_the_store_is_away(stage: Stage) -> Seen:
         "the results folder is renamed; once the study has told of it, SIGINT; named as before, the same command again",
         (
             *told(running),
-            f"exit code {code}, {seconds:.0f} s after the signal; made anew in the place of the missing: {_yes(anew)}",
-            f"started again: exit code {again}; {in_words(results)}; epochs kept: {_yes(kept)}; {compared(same)}",
+            f"exit code {code}, {seconds:.0f} s after the signal; made anew in the place of the missing: {yes(anew)}",
+            f"started again: exit code {again}; {in_words(results)}; epochs kept: {yes(kept)}; {same_in_words(same)}",
         ),
         code == 130 and again == 0 and kept and same and not anew,
     )
@@ -309,7 +288,7 @@ def killed_driver(stage: Stage) -> Seen:
         (
             f"of {len(others)} processes that it had started, {len(alive)} ran on after {LEFT_ALONE_S:g} s"
             + "".join(f", {others[each].split()[0]}" for each in alive),
-            f"started again: exit code {again}; {in_words(results)}; epochs kept: {_yes(kept)}; {compared(same)}",
+            f"started again: exit code {again}; {in_words(results)}; epochs kept: {yes(kept)}; {same_in_words(same)}",
         ),
         again == 0 and kept and same and not trains,
     )
@@ -357,12 +336,12 @@ def secret_address(stage: Stage) -> Seen:
     )
 
 
-SCENARIOS: tuple[Callable[[Stage], Seen], ...] = (
+SCENARIOS = (
     refused_memory,
     killed_by_memory_monitor,
     killed_worker,
     worker_killed_again_and_again,
-    vanished_node,
+    *NODE_SCENARIOS,
     full_disk,
     read_only_store,
     store_away,
@@ -373,10 +352,6 @@ SCENARIOS: tuple[Callable[[Stage], Seen], ...] = (
     listeners,
     secret_address,
 )
-
-
-def _yes(good: bool) -> str:
-    return "yes" if good else "no"
 
 
 def _alive(running: Running) -> list[psutil.Process]:

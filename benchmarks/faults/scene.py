@@ -27,15 +27,6 @@ LOOK_EVERY_S = 0.05
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True)
-class Seen:
-    """One fault: what was done to cause it, what was seen, line by line, and whether that is as it should be."""
-
-    caused: str
-    lines: tuple[str, ...]
-    good: bool
-
-
 SMALL = """
 name: faults
 seed: 1
@@ -174,24 +165,6 @@ def live_record(results: Path, epochs: int = 1) -> TrialRecord | None:
 def records(results: Path) -> list[TrialRecord]:
     """The sealed records."""
     return list(read_records(results / "records"))
-
-
-def undisturbed(stage: Stage) -> Path:
-    """The results of the same study when nothing happens to it; run once."""
-    results = stage.folder / "undisturbed"
-    if not (results / "tables").exists() and stage.run(study_text(), results).end():
-        raise SystemExit("the undisturbed study failed")
-    return results
-
-
-def told(running: Running) -> tuple[str, ...]:
-    """What the program wrote to its errors."""
-    return tuple(f"told: {line.rstrip()}" for line in running.err if line.strip())
-
-
-def compared(same: bool) -> str:
-    """Of a comparison with the undisturbed study, in words."""
-    return f"numbers {'are' if same else 'are NOT'} those of an undisturbed run, to the bit"
 
 
 def in_words(results: Path) -> str:

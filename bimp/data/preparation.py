@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -74,7 +71,7 @@ def prepare(
         if (root / name).exists() and not force:
             _require_same(root / name, source.maker, parameters, raw_sha256)
             return _with_encodings(open_prepared(name, root), root, positional_encodings)
-        with _taking_the_place_of(root / name) as (folder, workspace):
+        with storage.taking_the_place_of(root / name) as (folder, workspace):
             built = source.build(parameters, raw=raw, trust=trust, workspace=workspace, processes=processes)
             require_fit(built.graphs, task_of(name), raw or name)
             _write(folder, source, parameters, built, positional_encodings)
@@ -119,31 +116,6 @@ def _asked(key: str, value: int | None) -> str:
     return f"no {key}" if value is None else f"{key}={value}"
 
 
-@contextmanager
-def _taking_the_place_of(target: Path) -> Iterator[tuple[Path, Path]]:
-    """An empty folder that takes the place of ``target`` when all went well, and a workspace; the lock is ours.
-
-    What a killed process left behind is cleared.
-    """
-    root = target.parent
-    unfinished, replaced = root / f".{target.name}.unfinished", root / f".{target.name}.replaced"
-    for leftover in (unfinished, replaced):
-        shutil.rmtree(leftover, ignore_errors=True)
-    folder, workspace = unfinished / target.name, unfinished / "workspace"
-    folder.mkdir(parents=True)
-    workspace.mkdir()
-    try:
-        yield folder, workspace
-        storage.sync_folder(folder)
-        if target.exists():
-            target.replace(replaced)
-        folder.replace(target)
-        storage.sync_folder(root)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        shutil.rmtree(replaced, ignore_errors=True)
-
-
 def _write(folder: Path, source: Source, parameters: Parameters, built: SourceGraphs, encodings: int) -> None:
     graphs = built.graphs
     tensors = {
@@ -182,19 +154,12 @@ def _with_encodings(dataset: PreparedDataset, root: Path, count: int) -> Prepare
     old = root / dataset.name
     manifest = read_manifest(old)
     kept = {name: stored for name, stored in manifest.tensors.items() if name != POSITIONAL_ENCODINGS}
-    with _taking_the_place_of(old) as (folder, _):
+    with storage.taking_the_place_of(old) as (folder, _):
         for name in kept:
-            _link_or_copy(storage.tensor_path(old, name), storage.tensor_path(folder, name))
+            storage.link_or_copy(storage.tensor_path(old, name), storage.tensor_path(folder, name))
         encodings = storage.write_tensor(folder, POSITIONAL_ENCODINGS, encodings_of(dataset.graphs, count))
         statistics = asdict(dataset.statistics)
         write_manifest(
             folder, replace(manifest, tensors={**kept, POSITIONAL_ENCODINGS: encodings}, statistics=statistics)
         )
     return open_prepared(dataset.name, root, verify=True)
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # some file systems have no links
-        shutil.copyfile(source, target)

@@ -12,9 +12,10 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torch
@@ -100,6 +101,41 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give the file ``source`` a second name, or copy it where that cannot be; what is at ``target`` goes."""
+    # A copy over a name of another file would write into that.
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:  # some file systems have no links, and none leads from one to another
+        shutil.copyfile(source, target)
+
+
+@contextlib.contextmanager
+def taking_the_place_of(target: Path) -> Iterator[tuple[Path, Path]]:
+    """An empty folder that takes the place of ``target`` when all went well, and a workspace; the lock is ours.
+
+    What a killed process left behind is cleared.
+    """
+    root = target.parent
+    unfinished, replaced = root / f".{target.name}.unfinished", root / f".{target.name}.replaced"
+    for leftover in (unfinished, replaced):
+        shutil.rmtree(leftover, ignore_errors=True)
+    folder, workspace = unfinished / target.name, unfinished / "workspace"
+    folder.mkdir(parents=True)
+    workspace.mkdir()
+    try:
+        yield folder, workspace
+        sync_folder(folder)
+        if target.exists():
+            target.replace(replaced)
+        folder.replace(target)
+        sync_folder(root)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)
 
 
 def _check_size(folder: Path, name: str, stored: StoredTensor) -> int:

@@ -284,9 +284,9 @@ def test_errors_of_the_study_end_it_at_once(cluster: Cluster) -> None:
 
 
 NODES = [
-    {"Alive": True, "Resources": {"CPU": 8.0, "GPU": 2.0, "memory": 1e9}},
-    {"Alive": True, "Resources": {"CPU": 4.0}},
-    {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}},
+    {"NodeID": "large", "Alive": True, "Resources": {"CPU": 8.0, "GPU": 2.0, "memory": 1e9}},
+    {"NodeID": "small", "Alive": True, "Resources": {"CPU": 4.0}},
+    {"NodeID": "gone", "Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}},
 ]
 
 
@@ -318,3 +318,36 @@ def test_the_slots_of_a_cluster(
 @pytest.fixture(autouse=True)
 def _warnings(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, logger="study")
+
+
+class TestUnfitNodes:
+    """A node that joined later and has other libraries, as the worker tells."""
+
+    def test_the_trial_goes_elsewhere_and_so_do_all_that_follow(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        study = Cluster(ResultsFolder(tmp_path), slots=Slots(total=2, nodes=frozenset({"old", "older"})))
+        first, second = study.begin_all()
+        assert not study.dispatch.reported(first.key, {"unfit_node": "new", "cause": "torch 2.12.0"})
+        study.dispatch.ended(first.key)
+        again = study.begin()
+        assert again is not None
+        assert (again.key, again.avoided, again.alone) == (first.key, ("new",), None)
+        # Another that was on its way there says nothing new.
+        assert not study.dispatch.reported(second.key, {"unfit_node": "new", "cause": "torch 2.12.0"})
+        study.dispatch.ended(second.key)
+        assert [record.message for record in caplog.records] == ["node new gets no trials: torch 2.12.0"]
+        assert not study.dispatch.errors
+        follows = study.begin()
+        assert follows is not None
+        assert (follows.key, follows.avoided) == (second.key, ("new",))
+
+    def test_where_no_node_is_left_the_study_ends_with_the_cause(self, tmp_path: Path) -> None:
+        study = Cluster(ResultsFolder(tmp_path), slots=Slots(total=2, nodes=frozenset({"only"})))
+        first, _ = study.begin_all()
+        study.dispatch.reported(first.key, {"unfit_node": "only", "cause": "its torch finds no GPU"})
+        study.dispatch.ended(first.key)
+        (error,) = study.dispatch.errors
+        assert str(error) == "node only, the last on which trials fit: its torch finds no GPU"
+        assert study.dispatch.stops_at_once
+        assert not study.records()

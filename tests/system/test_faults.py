@@ -11,7 +11,8 @@ import pytest
 
 from benchmarks.faults.leases import killed_driver_and_object_store, object_store_away
 from benchmarks.faults.scenarios import full_disk, refused_memory, secret_address
-from benchmarks.faults.scene import Seen, Stage
+from benchmarks.faults.scene import Stage
+from benchmarks.faults.seen import Seen
 
 pytestmark = pytest.mark.system
 

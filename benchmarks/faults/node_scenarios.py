@@ -1,0 +1,106 @@
+"""Faults of whole nodes, on clusters of several nodes on this machine's loopback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.faults.nodes import cluster
+from benchmarks.faults.scene import ROOT, Stage, in_words, live_record, records, same_numbers, study_text
+from benchmarks.faults.seen import Seen, same_in_words, told, undisturbed, yes
+
+OWN_LAYER = "benchmarks.faults.hungry:Modest"
+"""A layer that the study names by import path."""
+
+OTHER_VERSION = "1.2.3"
+
+
+def vanished_node(stage: Stage) -> Seen:
+    """One of two nodes of a cluster is killed in mid-study."""
+    results = stage.folder / "vanished_node"
+    text = study_text(beside=2).replace("resources: {", "resources: {gpus_per_trial: 1, ")
+    with cluster(stage.folder / "ray") as nodes:
+        first = nodes.join(cpus=1, gpus=2)
+        nodes.join(cpus=1, gpus=2)
+        running = stage.run(text, results, "--address", nodes.address, "--on-cpu")
+        running.until(lambda: len(list((results / "live").glob("**/checkpoint.pt"))) > 1 or None, "two checkpoints")
+        before = live_record(results)
+        first.vanish()
+        code = running.end()
+    same = same_numbers(results, undisturbed(stage))
+    lost = sum("its worker was lost" in line for line in running.err)
+    return Seen(
+        "two nodes of one CPU and two counted GPUs each train a trial; every process of one of them is killed",
+        (*told(running), f"exit code {code}; {in_words(results)}; {same_in_words(same)}"),
+        code == 0 and before is not None and lost == 1 and same,
+    )
+
+
+def bare_node(stage: Stage) -> Seen:
+    """The only node that trains has the libraries, and neither the project nor the data."""
+    results, alone = stage.folder / "bare_node", stage.folder / "bare_node_alone"
+    text, own_data = study_text(backbone=OWN_LAYER), stage.folder / "node_data"
+    if stage.run(text, alone).end():
+        raise SystemExit("the undisturbed study failed")
+    hidden = [*(ROOT / name for name in ("bimp", "study", "reports", "benchmarks")), stage.data]
+    with (
+        cluster(stage.folder / "ray") as nodes,
+        nodes.blind_node(hidden, {"BIMP_DATA": str(own_data)}, stage.folder / "bare_node.log"),
+    ):
+        running = stage.run(text, results, "--address", nodes.address)
+        code = running.end()
+    put = sorted(
+        str(path.parent.relative_to(results / "data")) for path in (results / "data").glob("*/*/manifest.json")
+    )
+    pulled = sorted(str(path.parent.relative_to(own_data)) for path in own_data.glob("**/manifest.json"))
+    same = same_numbers(results, alone)
+    return Seen(
+        "a node to which the folders of the project and of the data are empty, with a layer of the user's own",
+        (
+            *told(running),
+            f"exit code {code}; {in_words(results)}; put: {', '.join(put)}; pulled: {', '.join(pulled)}; "
+            f"{same_in_words(same)}",
+        ),
+        code == 0 and same and len(put) == 1 and pulled == [f"pulled/{put[0]}"],
+    )
+
+
+def late_unfit_node(stage: Stage) -> Seen:
+    """A node with another library joins in mid-study, is the only one for a while, and then a fit one joins."""
+    results = stage.folder / "late_unfit_node"
+    fake = stage.folder / "other_libraries"
+    pretend(fake, "torch-geometric", OTHER_VERSION)
+    with cluster(stage.folder / "ray") as nodes:
+        first = nodes.join(cpus=1)
+        running = stage.run(study_text(), results, "--address", nodes.address)
+        running.until(lambda: live_record(results), "an epoch")
+        unfit = nodes.join(cpus=1, environment={"PYTHONPATH": str(fake)})
+        first.vanish()
+        line = running.until_told("gets no trials")
+        nodes.join(cpus=1)
+        code = running.end()
+    same = same_numbers(results, undisturbed(stage))
+    trained_there = any(OTHER_VERSION in record.versions_json for record in records(results))
+    named = unfit.id[:8] in line and f"torch-geometric {OTHER_VERSION}, the driver has" in line
+    return Seen(
+        f"a node says that it has torch-geometric {OTHER_VERSION}, and joins; the only other is killed; a third joins",
+        (
+            *told(running),
+            f"exit code {code}; {in_words(results)}; trials of the unfit node: {yes(trained_there)}; "
+            f"{same_in_words(same)}",
+        ),
+        code == 0 and same and named and not trained_there,
+    )
+
+
+def pretend(folder: Path, library: str, version: str) -> None:
+    """A folder for PYTHONPATH by which an installed library passes for one of another version."""
+    about = folder / f"{library.replace('-', '_')}-{version}.dist-info"
+    about.mkdir(parents=True, exist_ok=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {library}\nVersion: {version}\n")
+
+
+NODE_SCENARIOS = (vanished_node, bare_node, late_unfit_node)
+
+
+def _datasets(folder: Path) -> list[str]:
+    return sorted(str(path.parent.relative_to(folder)) for path in folder.glob("**/manifest.json"))

@@ -1,0 +1,81 @@
+"""A study on a cluster of several nodes: what is refused before it starts, and nodes that come, go and lack things."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import TINY, Studies
+from started import run_study
+
+from benchmarks.faults.node_scenarios import OTHER_VERSION, bare_node, late_unfit_node, pretend, vanished_node
+from benchmarks.faults.nodes import LoopbackCluster, cluster
+from benchmarks.faults.scene import Stage
+from benchmarks.faults.seen import Seen
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture(scope="module")
+def short() -> Iterator[Path]:
+    """Ray's sockets lie there: their paths must be short, so it is no folder of pytest's."""
+    folder = Path(tempfile.mkdtemp(prefix="nodes-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def stage(short: Path) -> Iterator[Stage]:
+    stage = Stage(short)
+    yield stage
+    for running in stage.running:
+        running.kill()
+
+
+@pytest.fixture
+def nodes(short: Path) -> Iterator[LoopbackCluster]:
+    with cluster(short / "ray") as nodes:
+        yield nodes
+
+
+@pytest.mark.parametrize("scenario", [vanished_node, late_unfit_node, bare_node])
+def test_the_study_ends_as_if_nothing_had_happened(scenario: Callable[[Stage], Seen], stage: Stage) -> None:
+    try:
+        seen = scenario(stage)
+    except PermissionError as error:
+        pytest.skip(str(error))
+    assert seen.good, "\n".join((seen.caused, *seen.lines))
+
+
+def refused(studies: Studies, nodes: LoopbackCluster, file: Path, results: Path, *options: str) -> str:
+    """The one line in which the study is refused, before a trial began."""
+    arguments = ("--results", results, "--data", studies.data, "--address", nodes.address, *options)
+    ended = run_study("run", file, *arguments, environment=studies.environment).end()
+    assert ended.code == 2, ended
+    (line,) = ended.err.splitlines()
+    assert not (results / "journal.jsonl").exists()
+    return line
+
+
+def test_other_libraries_and_gpus_that_torch_cannot_use_are_refused(
+    studies: Studies, nodes: LoopbackCluster, short: Path, tmp_path: Path
+) -> None:
+    pretend(short / "other", "torch-geometric", OTHER_VERSION)
+    nodes.join(cpus=1)
+    other = nodes.join(cpus=1, environment={"PYTHONPATH": str(short / "other")})
+    line = refused(studies, nodes, TINY, tmp_path / "other")
+    assert line.startswith(
+        f"error: node 127.0.0.1 ({other.id[:8]}): torch-geometric {OTHER_VERSION}, the driver has 2."
+    )
+    assert "--allow-version-differences" in line
+
+    gpu = nodes.join(cpus=1, gpus=2)
+    file = tmp_path / "gpu.yaml"
+    file.write_text(TINY.read_text() + "\nresources: {gpus_per_trial: 1}\n")
+    line = refused(studies, nodes, file, tmp_path / "gpu")
+    # Only the node on which a trial fits is asked.
+    assert line.startswith(f"error: node 127.0.0.1 ({gpu.id[:8]}): trials ask for a GPU, and its torch finds none; ")
+    assert "--on-cpu" in line
