@@ -96,6 +96,30 @@ def status(results: Results) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
+@app.command()
+def best(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")],
+    cell: Annotated[str | None, typer.Argument(metavar="CELL", help="The cell's name; else all of them.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="A .yaml file, or a folder that gets one for each cell; else the screen."),
+    ] = None,
+    force: Annotated[bool, typer.Option(help="Write over what is there.")] = False,
+) -> None:
+    """Write the best configuration of CELL, or of every cell, as a study file that runs as it is."""
+    from study.best import best_of_study
+    from study.best_file import best_study_text, write_best
+
+    found = best_of_study(results, cell)
+    if out is None:
+        sys.stdout.write(best_study_text(found.cells, found.spec))
+    else:
+        for path in write_best(found, out, force=force):
+            _console().print(str(path), markup=False, highlight=False, soft_wrap=True)
+    for name in found.without:
+        sys.stderr.write(f"{name}: left out, no search trial of it has gone all the way yet\n")
+
+
 @app.command("rebuild-mlflow")
 def rebuild_mlflow(
     results: Results,

@@ -63,6 +63,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     from bimp.engine import DivergedError
     from bimp.released import ReleasedError
     from reports import ResultsError
+    from study.best import BestError
     from study.cluster import ClusterError
     from study.journal import JournalError
     from study.lease import LeaseLostError
@@ -75,6 +76,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     from study.tracking import MirrorError
 
     return (
+        BestError,
         ClusterError,
         ConfigError,
         DataError,
