@@ -24,6 +24,7 @@ ResultsOption = Annotated[
 Results = Annotated[str, typer.Argument(metavar="DIR", help="The results folder, or its URL.")]
 
 WIDTH_OF_FILES = 120
+MOST_NAMED_TRIALS = 20
 NETWORK_PATIENCE_S = 20.0
 """After so long without a byte a download has failed; the libraries that download would wait for ever."""
 
@@ -81,18 +82,22 @@ def run(
 
 
 @app.command()
-def status(results: Results) -> None:
-    """Show how the study in DIR stands, from its records alone; works while it runs and after it stopped."""
+def status(
+    results: Results,
+    every: Annotated[bool, typer.Option("--all", help="Name every trial that failed or diverged.")] = False,
+) -> None:
+    """Show how the study in DIR stands, from its records alone: while it runs, from another machine, after it died."""
     from study.live_view import render_view
     from study.location import location
-    from study.status import study_status
+    from study.status import how_to_go_on, study_status
 
-    view, troubles = study_status(location(results))
+    found = study_status(location(results))
     console = _console()
-    console.print(render_view(view))
-    if view.running:
-        console.print("running: under way, or begun by a run that stopped and waiting for the next", soft_wrap=True)
-    for line in troubles:
+    console.print(render_view(found.view, console.width))
+    named = found.troubles if every else found.troubles[:MOST_NAMED_TRIALS]
+    more = len(found.troubles) - len(named)
+    hidden = [f"and {more} more, which --all names"] if more else []
+    for line in (*named, *hidden, *found.left_out, *how_to_go_on(found, location(results))):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -229,7 +234,7 @@ def prepare(
 
 def _console() -> Console:
     """The terminal at its width; files and pipes get one that cuts nothing."""
-    return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_FILES)
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_FILES, force_terminal=False)
 
 
 def main() -> None:

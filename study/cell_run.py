@@ -50,6 +50,7 @@ class CellRun:
             trials=cell.trials,
             confirm_trials=len(cell.confirm_runs),
             max_epochs=cell.max_epochs,
+            last_rung=max(cell.rungs, default=None),
         )
         self.tally = CellTally()
         self.asked = 0

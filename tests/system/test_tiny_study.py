@@ -111,6 +111,7 @@ def test_two_trials_run_side_by_side_with_one_thread_each(tiny: Finished) -> Non
 def test_status_shows_a_finished_study(tiny: Finished, studies: Studies) -> None:
     told = studies.status(tiny.results)
     assert told.code == 0, told
-    assert "tiny: 10/10 trials, 0 running" in told.out
+    assert "tiny: 10/10 trials\n0 running, " in told.out
+    assert told.out.endswith("\nit has ended, and no run works on it\n")
     cells = [cell["id"] for cell in json.loads((tiny.results / "plan.json").read_text())["cells"]]
     assert all(cell in told.out for cell in cells)
