@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,7 @@ def test_weights_are_kept_of_confirm_trials_alone_and_nothing_is_left_over(tiny:
         ".lock",
         "journal.jsonl",
         "live",
+        "log.jsonl",
         "mlartifacts",
         "mlflow.db",
         "plan.json",
@@ -73,6 +75,21 @@ def test_weights_are_kept_of_confirm_trials_alone_and_nothing_is_left_over(tiny:
         "tables",
         "weights",
     ]
+
+
+def test_the_log_has_every_step_of_every_trial_with_its_key_and_node(tiny: Finished) -> None:
+    lines = [json.loads(line) for line in (tiny.results / "log.jsonl").read_text().splitlines()]
+    found = records(tiny.results)
+    for key, record in found.items():
+        mine = [line for line in lines if line.get("trial") == key]
+        assert [line["event"] for line in mine if line["event"] != "worker"] == ["handed_out", "started", record.status]
+        assert {(line["cell"], line["phase"]) for line in mine} == {(record.cell, record.phase)}
+        (begins,) = (line for line in mine if line["event"] == "worker")
+        assert begins["message"].startswith("begins on ")
+        assert begins["node"]
+    others = [line["event"] for line in lines if "trial" not in line]
+    assert (others[0], others[-1]) == ("run_began", "run_ended")
+    assert all(datetime.fromisoformat(line["time"]).tzinfo is not None for line in lines)
 
 
 def test_a_finished_study_is_mirrored_to_a_server_that_lacks_it(
