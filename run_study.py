@@ -34,16 +34,31 @@ INTERRUPTED = 130
 
 
 @app.command()
-def plan(file: StudyFile, as_json: Annotated[bool, typer.Option("--json", help="A list of cells.")] = False) -> None:
-    """Show what FILE would run, without spending anything: cells, widths, parameters, trials, seeds, rungs."""
+def plan(
+    file: StudyFile,
+    as_json: Annotated[bool, typer.Option("--json", help="A list of cells.")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Train a few batches of each cell's heaviest model, to estimate hours.")
+    ] = False,
+    earlier: Annotated[
+        Path | None, typer.Option("--from", metavar="RESULTS", help="Estimate hours from an earlier study's records.")
+    ] = None,
+    slots: Annotated[int | None, typer.Option(min=1, help="Trials side by side, for the estimate.")] = None,
+    data: DataFolder = Path("data"),
+) -> None:
+    """Show what FILE would run, without running it: cells, widths, parameters, trials, seeds, rungs, epochs, hours."""
     from study import plan as planning
+    from study.plan.hours import render_estimate
+    from study.planned_hours import planned_hours
     from study.spec import load_study
 
-    planned = planning.plan(load_study(file))
+    spec = load_study(file)
+    planned = planning.plan(spec)
+    told = planned_hours(planned, spec, earlier=earlier, data=data if measure else None, slots=slots)
     if as_json:
-        sys.stdout.write(json.dumps(planning.plan_json(planned), indent=2) + "\n")
+        sys.stdout.write(json.dumps(planning.plan_json(planned, told), indent=2) + "\n")
     else:
-        _console().print(planning.render_plan(planned))
+        _console().print(planning.render_plan(planned), "", render_estimate(told))
 
 
 @app.command()

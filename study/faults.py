@@ -68,6 +68,8 @@ def user_errors() -> tuple[type[Exception], ...]:
     from study.journal import JournalError
     from study.lease import LeaseLostError
     from study.location import LocationError
+    from study.planned_hours import EstimateError
+    from study.probe import ProbeError
     from study.records import RecordError
     from study.results import ResultsFolderError
     from study.smoothing import SmoothingError
@@ -82,10 +84,12 @@ def user_errors() -> tuple[type[Exception], ...]:
         DataError,
         FolderError,
         DivergedError,
+        EstimateError,
         JournalError,
         LeaseLostError,
         LocationError,
         MirrorError,
+        ProbeError,
         RecordError,
         ReleasedError,
         ResultsError,

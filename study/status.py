@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from study.duration import duration
 from study.journal import Journal
 from study.presence import Presence, who_works_here
 from study.progress import CellGoal, CellTally, StudyView, study_view
 from study.records import RecordError, TrialRecord, read_record, record_tables
 from study.results import ResultsFolder
 from study.time_left import UnderWay
-from study.view_lines import duration
 
 
 class StatusError(ValueError):

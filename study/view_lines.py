@@ -8,6 +8,7 @@ from rich.style import Style
 from rich.text import Text
 
 from study.causes import by_status
+from study.duration import duration
 from study.progress import CellLine, StudyView
 from study.view_table import CellTable, cut, word_for_live
 
@@ -42,17 +43,6 @@ def time_left_text(view: StudyView) -> str | None:
     trials = f"{left.ended:,} ended {'trial' if left.ended == 1 else 'trials'}"
     cells = f"; {left.borrowed} {'cell has' if left.borrowed == 1 else 'cells have'} none" if left.borrowed else ""
     return f"about {duration(left.seconds)} left (from {trials}{cells})"
-
-
-def duration(seconds: float) -> str:
-    """So long, in the unit that fits."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 5400:
-        return f"{round(seconds / 60)} min"
-    if seconds < 48 * 3600:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 86400:.1f} days"
 
 
 def counts_of(view: StudyView) -> list[str]:

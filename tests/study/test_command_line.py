@@ -110,7 +110,19 @@ class TestStudyFile:
 def test_plan_as_json_is_the_list_of_cells(command: Command) -> None:
     told = command("plan", TINY, "--json")
     assert (told.code, told.err) == (0, "")
-    assert json.loads(told.out) == json.loads(json.dumps(plan_json(plan(load_study(TINY)))))
+    cells = json.loads(told.out)
+    # Rungs at 1 and 2 of 2 epochs, one in two goes on: 1.5 epochs a trial.
+    assert [cell.pop("effort")["search_epochs"] for cell in cells] == [[3, 4.5, 6]] * 2
+    assert cells == json.loads(json.dumps(plan_json(plan(load_study(TINY)))))
+
+
+def test_plan_measures_on_prepared_data_alone(command: Command, data: Path, tmp_path: Path) -> None:
+    assert_refused(command("plan", TINY, "--measure", "--data", tmp_path), str(tmp_path), "prepare digits")
+    told = command("plan", TINY, "--measure", "--data", data, "--slots", "3")
+    assert told.code == 0, told
+    assert "with trials 3 side by side (--slots)" in told.out
+    assert told.err.count("measuring cell") == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_plan_spends_nothing(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from study.causes import Trouble
+from study.duration import duration
 from study.live_view import LiveView, plain_line, plain_pause, render_view
 from study.progress import CellGoal, CellLine, StudyView
 from study.time_left import TimeLeft
-from study.view_lines import duration, view_lines
+from study.view_lines import view_lines
 
 
 def line(cell: str = "digits-gcn-boosting-L4-100k", **changes: object) -> CellLine:
