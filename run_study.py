@@ -24,6 +24,7 @@ ResultsOption = Annotated[
 Results = Annotated[str, typer.Argument(metavar="DIR", help="The results folder, or its URL.")]
 
 WIDTH_OF_FILES = 120
+MOST_NAMED_TRIALS = 20
 NETWORK_PATIENCE_S = 20.0
 """After so long without a byte a download has failed; the libraries that download would wait for ever."""
 
@@ -33,16 +34,31 @@ INTERRUPTED = 130
 
 
 @app.command()
-def plan(file: StudyFile, as_json: Annotated[bool, typer.Option("--json", help="A list of cells.")] = False) -> None:
-    """Show what FILE would run, without spending anything: cells, widths, parameters, trials, seeds, rungs."""
+def plan(
+    file: StudyFile,
+    as_json: Annotated[bool, typer.Option("--json", help="A list of cells.")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Train a few batches of each cell's heaviest model, to estimate hours.")
+    ] = False,
+    earlier: Annotated[
+        Path | None, typer.Option("--from", metavar="RESULTS", help="Estimate hours from an earlier study's records.")
+    ] = None,
+    slots: Annotated[int | None, typer.Option(min=1, help="Trials side by side, for the estimate.")] = None,
+    data: DataFolder = Path("data"),
+) -> None:
+    """Show what FILE would run, without running it: cells, widths, parameters, trials, seeds, rungs, epochs, hours."""
     from study import plan as planning
+    from study.plan.hours import render_estimate
+    from study.planned_hours import planned_hours
     from study.spec import load_study
 
-    planned = planning.plan(load_study(file))
+    spec = load_study(file)
+    planned = planning.plan(spec)
+    told = planned_hours(planned, spec, earlier=earlier, data=data if measure else None, slots=slots)
     if as_json:
-        sys.stdout.write(json.dumps(planning.plan_json(planned), indent=2) + "\n")
+        sys.stdout.write(json.dumps(planning.plan_json(planned, told), indent=2) + "\n")
     else:
-        _console().print(planning.render_plan(planned))
+        _console().print(planning.render_plan(planned), "", render_estimate(told))
 
 
 @app.command()
@@ -93,19 +109,47 @@ def run(
 
 
 @app.command()
-def status(results: Results) -> None:
-    """Show how the study in DIR stands, from its records alone; works while it runs and after it stopped."""
+def status(
+    results: Results,
+    every: Annotated[bool, typer.Option("--all", help="Name every trial that failed or diverged.")] = False,
+) -> None:
+    """Show how the study in DIR stands, from its records alone: while it runs, from another machine, after it died."""
     from study.live_view import render_view
     from study.location import location
-    from study.status import study_status
+    from study.status import how_to_go_on, study_status
 
-    view, troubles = study_status(location(results))
+    found = study_status(location(results))
     console = _console()
-    console.print(render_view(view))
-    if view.running:
-        console.print("running: under way, or begun by a run that stopped and waiting for the next", soft_wrap=True)
-    for line in troubles:
+    console.print(render_view(found.view, console.width))
+    named = found.troubles if every else found.troubles[:MOST_NAMED_TRIALS]
+    more = len(found.troubles) - len(named)
+    hidden = [f"and {more} more, which --all names"] if more else []
+    for line in (*named, *hidden, *found.left_out, *how_to_go_on(found, location(results))):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command()
+def best(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")],
+    cell: Annotated[str | None, typer.Argument(metavar="CELL", help="The cell's name; else all of them.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="A .yaml file, or a folder that gets one for each cell; else the screen."),
+    ] = None,
+    force: Annotated[bool, typer.Option(help="Write over what is there.")] = False,
+) -> None:
+    """Write the best configuration of CELL, or of every cell, as a study file that runs as it is."""
+    from study.best import best_of_study
+    from study.best_file import best_study_text, write_best
+
+    found = best_of_study(results, cell)
+    if out is None:
+        sys.stdout.write(best_study_text(found.cells, found.spec))
+    else:
+        for path in write_best(found, out, force=force):
+            _console().print(str(path), markup=False, highlight=False, soft_wrap=True)
+    for name in found.without:
+        sys.stderr.write(f"{name}: left out, no search trial of it has gone all the way yet\n")
 
 
 @app.command("rebuild-mlflow")
@@ -217,7 +261,7 @@ def prepare(
 
 def _console() -> Console:
     """The terminal at its width; files and pipes get one that cuts nothing."""
-    return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_FILES)
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_FILES, force_terminal=False)
 
 
 def main() -> None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bimp.config import Phase, TrialConfig, trial_key
+from study.choice import Outcome, best_outcome
 from study.journal import JournalEntry, JournalError
 from study.plan import Cell
 from study.progress import CellGoal, CellTally
 from study.records import EpochRecord, TrialRecord
-from study.search import CellRungs, CellSampler, Outcome, Proposal, best_outcome
+from study.search import CellRungs, CellSampler, Proposal
 from study.space import resolve
 from study.spec import StudySpec
 
@@ -49,6 +50,7 @@ class CellRun:
             trials=cell.trials,
             confirm_trials=len(cell.confirm_runs),
             max_epochs=cell.max_epochs,
+            last_rung=max(cell.rungs, default=None),
         )
         self.tally = CellTally()
         self.asked = 0

@@ -6,7 +6,7 @@ whoever has work gets the next free one. State is rebuilt from records and journ
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Container
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ from study.records import TrialRecord, read_records, write_record
 from study.results import ResultsFolder, attempt_name
 from study.sealing import seal
 from study.spec import StudySpec
+from study.stays import Stays
 from study.trial import TrialAssignment
 from study.whole_files import remove_folder
 
@@ -71,6 +72,7 @@ class StudyCoordinator:
         self._pruned_at: dict[str, int] = {}
         self._again: deque[TrialAssignment] = deque()
         self._write: Write = at_once
+        self._stays = Stays()
         self._take_up()
 
     def write_through(self, write: Write) -> None:
@@ -109,6 +111,7 @@ class StudyCoordinator:
         would only hide why it ended.
         """
         assignment = self.live[key]
+        self._stays.epochs[key] = epoch
         if assignment.phase == "confirm":
             return True
         if self.cells[assignment.cell].keeps(key, epoch, val_metric) or ended:
@@ -121,6 +124,7 @@ class StudyCoordinator:
         assignment, pruned_at = self.live[key], self._pruned_at.get(key)
         record: TrialRecord = self._write(partial(seal, assignment, self._folder, pruned_at=pruned_at, error=error))
         del self.live[key]
+        self._stays.end(key, record.seconds)
         self._pruned_at.pop(key, None)
         self.cells[assignment.cell].take(record)
         self._retire(self.cells[assignment.cell])
@@ -129,11 +133,13 @@ class StudyCoordinator:
     def again(self, key: str, *, alone: MemoryPlace | None = None) -> None:
         """Hand a live trial out once more, before all others; ``alone``: what it is to have to itself."""
         self._pruned_at.pop(key, None)
+        self._stays.lose(key)
         self._again.append(replace(self.live.pop(key), alone=alone))
 
     def _hand_out(self, assignment: TrialAssignment) -> TrialAssignment:
         self._launches[assignment.key] += 1
         attempt = attempt_name(self._lease, self._launches[assignment.key])
+        self._stays.begin(assignment.key)
         self.live[assignment.key] = replace(assignment, attempt=attempt)
         return self.live[assignment.key]
 
@@ -155,14 +161,14 @@ class StudyCoordinator:
 
     def view(self, slots: int) -> StudyView:
         """How far the study is; safe to call from another thread."""
-        running = Counter(assignment.cell for assignment in list(self.live.values()))
         return study_view(
             self._study,
             [run.goal for run in self.cells.values()],
             {name: run.tally for name, run in self.cells.items()},
-            running,
+            self._stays.under_way(list(self.live.values())),
             {name: run.repeated for name, run in self.cells.items()},
             slots,
+            self._stays.overhead_s,
         )
 
     def _take_up(self) -> None:

@@ -15,8 +15,10 @@ from typing import Any
 from study.cluster import Slots
 from study.coordinator import StudyCoordinator
 from study.interruption import Interruption
+from study.log import about, relay
 from study.node_check import NodeError
 from study.out_of_memory import ALONE, OutOfMemory, failed_alone, said_beside_others
+from study.records import TrialRecord
 from study.store import StoreNews, StoreTrouble
 from study.trial import TrialAssignment
 
@@ -87,6 +89,7 @@ class Dispatch:
         if assignment is not None:
             assignment = replace(assignment, avoided=self._avoided)
             self._handed_out[assignment.key] = assignment
+            self._log("handed_out", assignment, "handed out")
             self._taken += self._slots.taken_by(assignment.alone)
             if assignment.alone is not None:
                 self._alone_since[assignment.key] = self._clock()
@@ -105,11 +108,14 @@ class Dispatch:
 
     def started(self, key: str) -> None:
         """A worker has the trial."""
+        self._log("started", self._handed_out[key], "a worker has it")
         self._running.add(key)
         self._alone_since.pop(key, None)
 
     def reported(self, key: str, report: dict[str, Any]) -> bool:
         """Hear what a worker reports (:mod:`study.worker` lists the forms); False if it is to stop there."""
+        told = self._handed_out[key]
+        relay(report.get("log", ()), trial=key, cell=told.cell, phase=told.phase)
         if "store_trouble" in report:
             if self._news is not None:
                 self._news.refused(key, StoreTrouble(report["store_trouble"]))
@@ -154,6 +160,7 @@ class Dispatch:
             self._news.gone(key)
         memory, failed, unfit = self._memory.pop(key, None), self._failed.pop(key, None), self._unfit.pop(key, None)
         if key in self._left or (self._interruption.requested and (memory or lost or unfit)):
+            self._log("left", assignment, "left for the next start")
             return  # it stays live: the next start goes on from its checkpoint
         if unfit is not None:
             self._avoid(assignment, *unfit)
@@ -180,7 +187,7 @@ class Dispatch:
             self._seal(assignment.key, failed_alone(memory, assignment.config))
             return
         self._coordinator.again(assignment.key, alone=memory.place)
-        self._say(assignment, said_beside_others(memory))
+        self._log("out_of_memory", assignment, said_beside_others(memory), logging.WARNING)
 
     def _lost_worker(self, assignment: TrialAssignment) -> None:
         self._lost[assignment.key] += 1
@@ -195,17 +202,18 @@ class Dispatch:
         last = times + 1 == LOST_WORKER_TRIES
         self._coordinator.again(assignment.key, alone="host" if last else assignment.alone)
         where = ", with a node to itself" if last else ""
-        self._say(
-            assignment,
-            f"its worker was lost; it goes on from its last checkpoint{where} (try {times + 1} of {LOST_WORKER_TRIES})",
-        )
+        again = f"it goes on from its last checkpoint{where} (try {times + 1} of {LOST_WORKER_TRIES})"
+        self._log("worker_lost", assignment, f"its worker was lost; {again}", logging.WARNING)
 
     def _seal(self, key: str, error: str | None) -> None:
         record = self._coordinator.end(key, error)
-        logger.info("trial %s (%s, %s): %s %s", record.key, record.cell, record.phase, record.status, record.reason)
+        epochs = f"{record.num_epochs} {'epoch' if record.num_epochs == 1 else 'epochs'}"
+        said = f"{record.status} ({record.reason}) after {epochs} and {record.seconds:.1f} s of training"
+        self._log(record.status, record, said)
 
     def _warn(self, key: str, text: str) -> None:
-        self._say(self._handed_out[key], text)
+        self._log("waits", self._handed_out[key], text, logging.WARNING)
 
-    def _say(self, assignment: TrialAssignment, text: str) -> None:
-        logger.warning("trial %s (%s, %s): %s", assignment.key, assignment.cell, assignment.phase, text)
+    def _log(self, event: str, trial: TrialAssignment | TrialRecord, text: str, level: int = logging.INFO) -> None:
+        told = about(event, trial=trial.key, cell=trial.cell, phase=trial.phase)
+        logger.log(level, "trial %s (%s, %s): %s", trial.key, trial.cell, trial.phase, text, extra=told)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +22,7 @@ from study.faults import StudyInterruptedError, require_folder
 from study.lease import Lease
 from study.live_view import LiveView
 from study.location import absolute
+from study.log import StudyLog
 from study.node_check import NodeNeeds, look_at_nodes, require_fit, told_differences
 from study.node_data import STORE_FOLDER
 from study.plan import StudyPlan
@@ -29,6 +33,8 @@ from study.spec import ResourcesSpec, StudySpec, read_study, study_text
 from study.tracking import MirrorThread, require_known_scheme
 from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,13 +111,31 @@ def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions
         assign = _assignments(spec, folder, options, fingerprints)
         coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign, lease.attempt)
         if not coordinator.done:
-            tables = _train(coordinator, spec, folder, lease, options, console)
+            with StudyLog(folder.log_file), _logged(coordinator, spec):
+                tables = _train(coordinator, spec, folder, lease, options, console)
         else:
             tables = write_tables(folder.root, folder.tables)
             if options.mlflow is not None:
                 with MirrorThread(options.mlflow, folder.root):
                     pass  # nothing to train, but this server may not have it yet
     return StudyEnd(tables, _tell_of_failures(coordinator, folder, console)) if tables is not None else None
+
+
+@contextmanager
+def _logged(coordinator: StudyCoordinator, spec: StudySpec) -> Iterator[None]:
+    """Say in the log when the run began, and how it ended."""
+    code = git_state(Path(__file__).parent)
+    changed = " with changes" if code.dirty else ""
+    logger.info(
+        "%s: %s; commit %s%s", spec.name, _amount(coordinator), code.commit, changed, extra={"event": "run_began"}
+    )
+    try:
+        yield
+    except BaseException as error:
+        logger.error("the run ends with %s: %s", type(error).__name__, error, extra={"event": "run_broke"})
+        raise
+    told = "the run ends, and all is done" if coordinator.done else "the run was stopped"
+    logger.info("%s", told, extra={"event": "run_ended" if coordinator.done else "run_stopped"})
 
 
 def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, console: Console) -> int:

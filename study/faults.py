@@ -63,12 +63,15 @@ def user_errors() -> tuple[type[Exception], ...]:
     from bimp.engine import DivergedError
     from bimp.released import ReleasedError
     from reports import ResultsError
+    from study.best import BestError
     from study.cluster import ClusterError
     from study.journal import JournalError
     from study.lease import LeaseLostError
     from study.location import LocationError
     from study.node_check import NodeError
     from study.node_code import CodeError
+    from study.planned_hours import EstimateError
+    from study.probe import ProbeError
     from study.records import RecordError
     from study.results import ResultsFolderError
     from study.smoothing import SmoothingError
@@ -77,17 +80,20 @@ def user_errors() -> tuple[type[Exception], ...]:
     from study.tracking import MirrorError
 
     return (
+        BestError,
         ClusterError,
         CodeError,
         ConfigError,
         DataError,
         FolderError,
         DivergedError,
+        EstimateError,
         JournalError,
         LeaseLostError,
         LocationError,
         MirrorError,
         NodeError,
+        ProbeError,
         RecordError,
         ReleasedError,
         ResultsError,

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bimp.tasks import Direction
+from study.causes import Causes, Trouble
+from study.time_left import TimeLeft, UnderWay, time_left
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,8 @@ class EndedTrial(Protocol):
     @property
     def status(self) -> str: ...
     @property
+    def reason(self) -> str | None: ...
+    @property
     def seconds(self) -> float: ...
     @property
     def val_metric(self) -> float | None: ...
@@ -52,10 +56,13 @@ class CellTally:
     seconds: float = 0.0
     best: float | None = None
     furthest_pruned: int = 0
+    causes: Causes = field(default_factory=Causes)
 
     def add(self, record: EndedTrial, direction: Direction) -> None:
         """Count one sealed record."""
         self.seconds += record.seconds
+        if record.status in ("failed", "diverged"):
+            self.causes.add(record.status, record.reason)
         if record.phase == "confirm":
             self.confirm[record.status] += 1
             self.confirm_epochs += record.num_epochs
@@ -77,14 +84,6 @@ class CellTally:
     def epochs(self) -> int:
         return self.search_epochs + self.confirm_epochs
 
-    def epochs_left(self, goal: CellGoal, repeated: int) -> float:
-        """Epochs still to train, were the rest like what has ended; ``repeated`` search trials cost none."""
-        searched, confirmed = self.search.total(), self.confirm.total()
-        each_search = self.search_epochs / searched if searched else float(goal.max_epochs)
-        each_confirm = self.confirm_epochs / confirmed if confirmed else float(goal.max_epochs)
-        search_left = max(0, goal.trials - searched - repeated)
-        return search_left * each_search + max(0, goal.confirm_trials - confirmed) * each_confirm
-
 
 @dataclass(frozen=True, kw_only=True)
 class CellLine:
@@ -104,10 +103,19 @@ class CellLine:
     best: float | None
     ended: bool
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything of it was handed out."""
+        return self.running > 0 or self.searched > 0 or self.confirmed > 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class StudyView:
-    """A whole study at one moment; ``seconds_left`` is None while nothing was timed."""
+    """A whole study at one moment; ``slots`` are None where they are not known, as from records alone.
+
+    ``troubles``: why trials failed or diverged, the most frequent cause first. ``at_work``: whether what is running is
+    under way; else it was left unfinished by a run that stopped.
+    """
 
     study: str
     cells: tuple[CellLine, ...]
@@ -115,30 +123,44 @@ class StudyView:
     slots: int | None
     ended: int
     total: int
-    seconds_left: float | None
+    time_left: TimeLeft | None
+    troubles: tuple[Trouble, ...] = ()
+    at_work: bool = True
 
 
 def study_view(
     study: str,
     goals: Iterable[CellGoal],
     tallies: Mapping[str, CellTally],
-    running: Mapping[str, int],
+    under_way: Mapping[str, UnderWay],
     repeated: Mapping[str, int],
     slots: int | None,
+    overhead_s: float = 0.0,
+    *,
+    at_work: bool = True,
 ) -> StudyView:
-    """Put tallies, running trials and repeated configurations (each by cell id) side by side with the goals."""
-    goals = tuple(goals)
+    """Put tallies, running trials and repeated configurations (each by cell id) side by side with the goals.
+
+    Where ``slots`` are not known, the time left is that of as many as run now. None is told of a study at which
+    nothing is ``at_work``.
+    """
+    cells = tuple((goal, tallies[goal.cell]) for goal in goals)
     lines = tuple(
-        _line(goal, tallies[goal.cell], running.get(goal.cell, 0), repeated.get(goal.cell, 0)) for goal in goals
+        _line(goal, tally, under_way.get(goal.cell, UnderWay()).trials, repeated.get(goal.cell, 0))
+        for goal, tally in cells
     )
+    running = sum(line.running for line in lines)
+    side_by_side = 0 if not at_work else running if slots is None else slots
     return StudyView(
         study=study,
         cells=lines,
-        running=sum(line.running for line in lines),
+        running=running,
         slots=slots,
         ended=sum(line.searched + line.confirmed for line in lines),
-        total=sum(goal.trials + goal.confirm_trials for goal in goals),
-        seconds_left=_seconds_left(lines, tallies, slots),
+        total=sum(goal.trials + goal.confirm_trials for goal, _ in cells),
+        time_left=time_left(cells, under_way, repeated, side_by_side, overhead_s),
+        troubles=Causes.together(tally.causes for _, tally in cells),
+        at_work=at_work,
     )
 
 
@@ -160,16 +182,3 @@ def _line(goal: CellGoal, tally: CellTally, running: int, repeated: int) -> Cell
         and searched >= goal.trials
         and (tally.confirm.total() >= goal.confirm_trials or has_nothing_to_confirm),
     )
-
-
-def _seconds_left(lines: tuple[CellLine, ...], tallies: Mapping[str, CellTally], slots: int | None) -> float | None:
-    timed = [tally for tally in tallies.values() if tally.epochs]
-    if not timed or slots is None:
-        return None
-    overall = sum(tally.seconds for tally in timed) / sum(tally.epochs for tally in timed)
-    seconds = 0.0
-    for line in lines:
-        tally = tallies[line.goal.cell]
-        each = tally.seconds / tally.epochs if tally.epochs else overall
-        seconds += tally.epochs_left(line.goal, line.repeated) * each
-    return seconds / slots

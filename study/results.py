@@ -27,7 +27,8 @@ class ResultsFolder:
     ``live/KEY/ATTEMPT/`` record, checkpoint and, at its end, weights of a trial under way;
     ``weights/KEY.pt`` final weights of a confirm trial; ``smoothing/KEY.parquet`` how alike its rows become;
     ``study.yaml`` and ``plan.json`` what was asked for; ``earlier/`` study files of cells that were dropped since;
-    ``journal/`` what was begun; ``lease/`` who works here; ``mlflow.db`` the mirror; ``tables/`` what was made of it.
+    ``journal/`` what was begun; ``lease/`` who works here; ``log.jsonl`` what happened when; ``mlflow.db`` the mirror;
+    ``tables/`` what was made of it.
 
     A trial is attempted anew when its worker is lost and when the study is started again. Each attempt has a folder of
     its own (:func:`attempt_name`): a worker that everybody gave up, and that still writes, disturbs none.
@@ -67,6 +68,11 @@ class ResultsFolder:
     @property
     def leases(self) -> Path:
         return self.root / "lease"
+
+    @property
+    def log_file(self) -> Path:
+        """What happened when; older lines are in ``log.jsonl.1`` and so on."""
+        return self.root / "log.jsonl"
 
     @property
     def tables(self) -> Path:

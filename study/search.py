@@ -6,7 +6,6 @@ Nothing here knows another cell: a trial is compared with its own cell's trials 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -18,33 +17,9 @@ from optuna.trial import TrialState
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
 from bimp.tasks import Direction
-from study.records import Status, TrialRecord
+from study.choice import Outcome
 from study.space import Space, grid, suggest
 from study.spec import AshaSpec, SearchSpec
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """How a search trial ended, as far as its cell's sampler and choice need it.
-
-    ``metric`` is the validation metric of the last epoch; None if there is none that may be scored.
-    """
-
-    key: str
-    status: Status
-    epochs: int
-    metric: float | None
-
-    @classmethod
-    def of(cls, record: TrialRecord) -> Outcome:
-        """The outcome that a sealed record holds; a diverged or failed trial is not scored."""
-        scored = record.status in ("finished", "pruned")
-        return cls(
-            key=record.key,
-            status=record.status,
-            epochs=record.num_epochs,
-            metric=record.val_metric if scored else None,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,18 +141,3 @@ class CellRungs:
             self._known.add(key)
         decision = self._rungs.on_trial_result(controller, trial, {"epoch": epoch, "val_metric": metric})
         return bool(decision != TrialScheduler.STOP)
-
-
-def best_outcome(outcomes: Iterable[Outcome], direction: Direction, last_rung: int | None) -> Outcome | None:
-    """The best trial by its last validation metric, among those that went all the way; ties go to the smaller key.
-
-    All the way is: ended by its schedule or at the last epoch, or reached ``last_rung``. None if there is none.
-    """
-    candidates = [
-        outcome
-        for outcome in outcomes
-        if outcome.metric is not None
-        and (outcome.status == "finished" or (last_rung is not None and outcome.epochs >= last_rung))
-    ]
-    sign = 1.0 if direction == "min" else -1.0
-    return min(candidates, key=lambda outcome: (sign * (outcome.metric or 0.0), outcome.key), default=None)

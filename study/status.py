@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pyarrow.compute as pc
 
+from study.duration import duration
 from study.journal import Journal
+from study.presence import Presence, who_works_here
 from study.progress import CellGoal, CellTally, StudyView, study_view
-from study.records import RecordError, read_record, record_tables
+from study.records import RecordError, TrialRecord, read_record, record_tables
 from study.results import ResultsFolder
+from study.time_left import UnderWay
 
 
 class StatusError(ValueError):
@@ -32,6 +36,7 @@ class _SealedTrial:
     reason: str | None
     seed: int
     seconds: float
+    ended_at: float | None
     val_metric: float | None
     record_file: str
     num_epochs: int
@@ -40,12 +45,27 @@ class _SealedTrial:
 _COLUMNS = [entry.name for entry in fields(_SealedTrial) if entry.name != "num_epochs"]
 
 
-def study_status(results: Path) -> tuple[StudyView, list[str]]:
-    """The view of the study in ``results``, and a line for every trial that diverged or failed.
+@dataclass(frozen=True, kw_only=True)
+class StudyStatus:
+    """How a study stands.
 
-    So there is for every cell with records that the study has no more.
+    Attributes:
+        view: its cells and trials. "Running" are those with a live record.
+        presence: whether a run works on it now.
+        last_sign: Unix seconds of the last epoch or end on record, or of a later sign of a run's; None: there is none.
+        troubles: a line for every trial that diverged or failed.
+        left_out: a line for every cell with records that the study has no more.
+    """
 
-    "Running" are trials with a live record: under way, or left unfinished by a study that stopped.
+    view: StudyView
+    presence: Presence
+    last_sign: float | None
+    troubles: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def study_status(results: Path) -> StudyStatus:
+    """How the study in ``results`` stands.
 
     Raises:
         StatusError: there is no study in ``results``, or its plan cannot be read. RecordError: nor can a record.
@@ -53,10 +73,13 @@ def study_status(results: Path) -> tuple[StudyView, list[str]]:
     folder = ResultsFolder(results)
     if not folder.plan_file.exists():
         raise StatusError(f"{results}: no study here (plan.json is missing); give the folder that run named")
+    # Before the records: a run that ends while they are read is better taken for one that works than the other way.
+    presence = who_works_here(folder)
     study, goals = _planned(folder.plan_file)
     tallies: dict[str, CellTally] = defaultdict(CellTally)
     dropped: Counter[str] = Counter()
     troubles = []
+    signs = [] if presence.last_sign is None else [presence.last_sign]
     for record in _sealed_trials(folder):
         if record.cell not in goals and record.study == study:
             dropped[record.cell] += 1
@@ -66,6 +89,8 @@ def study_status(results: Path) -> tuple[StudyView, list[str]]:
                 f"{folder.records / record.record_file}: found trial {record.key} of study {record.study}, expected "
                 f"trials of {study}; move foreign records out of the folder"
             )
+        if record.ended_at is not None:
+            signs.append(record.ended_at)
         if record.status == "superseded":  # by trials that are counted in its place
             continue
         tallies[record.cell].add(record, goals[record.cell].direction)
@@ -73,13 +98,49 @@ def study_status(results: Path) -> tuple[StudyView, list[str]]:
             troubles.append(
                 f"{record.key} {record.cell} {record.phase} seed {record.seed}: {record.status}, {record.reason}"
             )
-    running = Counter(_cells_of_live_trials(folder))
+    live = list(_live_trials(folder))
+    signs += (record.epochs[-1].ended_at if record.epochs else record.started_at for record in live)
     keys: dict[str, list[str]] = defaultdict(list)
     for entry in Journal(folder.journal).entries():
         keys[entry.cell].append(entry.key)
     repeated = {cell: len(asked) - len(set(asked)) for cell, asked in keys.items()}
-    troubles += [f"{cell}: no longer in the study; {count} on record, left out" for cell, count in dropped.items()]
-    return study_view(study, goals.values(), tallies, running, repeated, None), troubles
+    view = study_view(study, goals.values(), tallies, _under_way(live), repeated, None, at_work=presence.works)
+    return StudyStatus(
+        view=view,
+        presence=presence,
+        last_sign=max(signs, default=None),
+        troubles=tuple(troubles),
+        left_out=tuple(
+            f"{cell}: no longer in the study; {count} on record, left out" for cell, count in dropped.items()
+        ),
+    )
+
+
+def how_to_go_on(status: StudyStatus, results: Path, now: float | None = None) -> Iterator[str]:
+    """Whether a run works on the study, since when there is no sign of one, and what to do then; a line each.
+
+    ``now``: Unix seconds; None: of this machine's clock.
+    """
+    view = status.view
+    sign = ""
+    if status.last_sign is not None:
+        # Clocks of two machines may differ.
+        ago = max(0.0, (time.time() if now is None else now) - status.last_sign)
+        sign = f"the last sign of life was {duration(ago)} ago"
+    if status.presence.works:
+        who = f" ({status.presence.who})" if status.presence.who else ""
+        yield f"a run works on it now{who}" + (f"; {sign}" if sign else "")
+        return
+    failed = sum(line.failed for line in view.cells)
+    if all(line.ended for line in view.cells) and not failed:
+        yield "it has ended, and no run works on it"
+        return
+    yield "no run works on it" + (f"; {sign}" if sign else "")
+    if view.running:
+        yield f"{view.running} unfinished {'trial goes' if view.running == 1 else 'trials go'} on from the last epoch"
+    if failed:
+        yield f"{failed} failed {'trial is' if failed == 1 else 'trials are'} tried again"
+    yield f"to go on: run_study.py run {results / 'study.yaml'} --results {results} (and the options that it had)"
 
 
 def _sealed_trials(folder: ResultsFolder) -> Iterator[_SealedTrial]:
@@ -114,7 +175,7 @@ def _planned(path: Path) -> tuple[str, dict[str, CellGoal]]:
         ) from error
 
 
-def _cells_of_live_trials(folder: ResultsFolder) -> Iterator[str]:
+def _live_trials(folder: ResultsFolder) -> Iterator[TrialRecord]:
     for file in folder.live_records():
         try:
             record = read_record(file.path)
@@ -123,4 +184,12 @@ def _cells_of_live_trials(folder: ResultsFolder) -> Iterator[str]:
                 raise
         else:
             if record.status != "failed":  # that one waits for the next start
-                yield record.cell
+                yield record
+
+
+def _under_way(live: Iterable[TrialRecord]) -> dict[str, UnderWay]:
+    found: dict[str, UnderWay] = {}
+    for record in live:
+        so_far = found.get(record.cell, UnderWay())
+        found[record.cell] = UnderWay(so_far.trials + 1, so_far.epochs + record.num_epochs)
+    return found

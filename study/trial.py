@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import pickle
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -34,6 +35,8 @@ from study.records import EpochRecord, RecordError, TrialRecord, read_record, wr
 from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.store import StoreTrouble, store_trouble, trying
 from study.whole_files import make_folder, remove_folder, write_whole
+
+logger = logging.getLogger(__name__)
 
 STORE_PATIENCE_S = 3600.0
 """How long a worker waits for a results folder that refuses, before its trial fails and another gets its place."""
@@ -139,6 +142,8 @@ def train_trial(
     validation = dataset.split("val", assignment.config.fold)
     live = folder.live_record(assignment.key, assignment.attempt)
     record, checkpoint = yield from keep(partial(_begin, assignment, folder, device))
+    begins = "begins" if checkpoint is None else f"goes on after epoch {record.num_epochs}"
+    logger.info("%s on %s, threads: %d", begins, record.device, assignment.threads)
     if checkpoint is not None:
         yield from keep(partial(write_record, record, live))
         yield TrialProgress(

@@ -7,6 +7,8 @@ What it reports is one of these:
 - ``out_of_memory``, ``cause``: memory ran out beside other trials, and the trial ended here without a last word;
 - ``unfit_node``, ``cause``: the node, by its id, is not fit for the study, and the trial did not begin;
 - ``failed``: the cause of a failure that the results folder did not take.
+
+Each may carry ``log``: the lines that were logged meanwhile (:mod:`study.worker_log`).
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from study.results import ResultsFolder
 from study.store import StoreTrouble, require_store
 from study.trial import TrialAssignment, initial_record, train_trial
 from study.whole_files import make_folder, write_whole
+from study.worker_log import WorkerLog
 
 
 def run_assignment(config: dict[str, Any]) -> None:
@@ -46,6 +49,14 @@ def run_assignment(config: dict[str, Any]) -> None:
 
 
 def reports_of(assignment: TrialAssignment) -> Iterator[dict[str, Any]]:
+    """Train the trial; what the driver is to hear of it, and what was logged meanwhile."""
+    with WorkerLog() as log:
+        for report in _news_of(assignment):
+            lines = log.take()
+            yield {**report, "log": lines} if lines else report
+
+
+def _news_of(assignment: TrialAssignment) -> Iterator[dict[str, Any]]:
     """Train the trial; what the driver is to hear of it.
 
     A fault of the trial's own ends it as ``failed`` with its cause on record, and does not raise: it would fail again.

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from study.plan.cells import Cell, StudyPlan
+from study.plan.hours import Estimate, estimate_json
 from study.spec.domains import Domain
 from study.spec.source import value_text
 
@@ -16,8 +17,12 @@ PLAN_FORMAT = 1
 """Version of :func:`plan_document`."""
 
 
-def plan_json(plan: StudyPlan) -> list[dict[str, Any]]:
-    """Every cell in full. ``hidden_dim`` and ``params`` are ``[least, greatest]`` where they depend on the search."""
+def plan_json(plan: StudyPlan, estimate: Estimate | None = None) -> list[dict[str, Any]]:
+    """Every cell in full. ``hidden_dim`` and ``params`` are ``[least, greatest]`` where they depend on the search.
+
+    ``estimate``, if there is one, adds ``effort``: epochs and, where they are known, hours.
+    """
+    effort = {} if estimate is None else estimate_json(estimate)
     return [
         {
             **_settings(cell),
@@ -27,6 +32,7 @@ def plan_json(plan: StudyPlan) -> list[dict[str, Any]]:
             **_amounts(cell),
             "search_seed": cell.search_seed,
             "search_fold": cell.search_fold,
+            **({"effort": effort[cell.id]} if effort else {}),
         }
         for cell in plan.cells
     ]

@@ -168,7 +168,7 @@ class MlflowMirror:
         if holder is not None and holder.works:
             return
         try:
-            view, _ = study_status(self.results)
+            view = study_status(self.results).view
         except RecordError:  # said when it was read; what cannot be read is missing
             self.finish(complete=False)
             return

@@ -110,7 +110,19 @@ class TestStudyFile:
 def test_plan_as_json_is_the_list_of_cells(command: Command) -> None:
     told = command("plan", TINY, "--json")
     assert (told.code, told.err) == (0, "")
-    assert json.loads(told.out) == json.loads(json.dumps(plan_json(plan(load_study(TINY)))))
+    cells = json.loads(told.out)
+    # Rungs at 1 and 2 of 2 epochs, one in two goes on: 1.5 epochs a trial.
+    assert [cell.pop("effort")["search_epochs"] for cell in cells] == [[3, 4.5, 6]] * 2
+    assert cells == json.loads(json.dumps(plan_json(plan(load_study(TINY)))))
+
+
+def test_plan_measures_on_prepared_data_alone(command: Command, data: Path, tmp_path: Path) -> None:
+    assert_refused(command("plan", TINY, "--measure", "--data", tmp_path), str(tmp_path), "prepare digits")
+    told = command("plan", TINY, "--measure", "--data", data, "--slots", "3")
+    assert told.code == 0, told
+    assert "with trials 3 side by side (--slots)" in told.out
+    assert told.err.count("measuring cell") == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_plan_spends_nothing(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,3 +297,21 @@ def test_a_fault_of_the_code_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(FileNotFoundError):
         run_study.main()
     assert faults.in_one_line(ZeroDivisionError()) is None
+
+
+def test_best_of_a_folder_without_a_study_or_with_no_such_cell(command: Command, tmp_path: Path) -> None:
+    assert_refused(command("best", tmp_path), f"{tmp_path}: no study here")
+    (tmp_path / "study.yaml").write_bytes(TINY.read_bytes())
+    assert_refused(command("best", tmp_path, "tiny"), "no cell tiny; it has digits-gcn-none-L2-5k, digits-gcn-boosting")
+    assert_refused(command("best", tmp_path), "no search trial of any cell has gone all the way yet")
+
+
+def test_best_goes_to_the_screen_as_a_study_file(command: Command, tmp_path: Path) -> None:
+    text = (TINY.parent / "paper_zinc.yaml").read_text()
+    (tmp_path / "study.yaml").write_text(text)
+    names = [cell.id for cell in plan(load_study(tmp_path / "study.yaml")).cells]
+    told = command("best", tmp_path, names[0])
+    assert (told.code, told.err) == (0, "")
+    assert "# no trial of it has ended yet\n" in told.out
+    (tmp_path / "best.yaml").write_text(told.out)
+    assert [cell.dataset for cell in plan(load_study(tmp_path / "best.yaml")).cells] == ["zinc"]

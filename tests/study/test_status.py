@@ -13,7 +13,7 @@ from study.progress import StudyView
 from study.records import RecordError, TrialRecord, write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.spec import read_study
-from study.status import StatusError, study_status
+from study.status import StatusError, how_to_go_on, study_status
 
 GATED, VANILLA = "digits-gcn-boosting-L2-h6", "digits-gcn-none-L2-h6"
 STUDY = """
@@ -51,14 +51,14 @@ def begun(folder: ResultsFolder, seed: int, **changes: Any) -> Path:
 
 
 def view(folder: ResultsFolder) -> StudyView:
-    return study_status(folder.root)[0]
+    return study_status(folder.root).view
 
 
 def test_a_study_that_has_just_begun(folder: ResultsFolder) -> None:
     seen = view(folder)
     assert (seen.study, seen.ended, seen.total, seen.running, seen.slots) == ("made", 0, 12, 0, None)
     assert [line.goal.cell for line in seen.cells] == [VANILLA, GATED]
-    assert seen.seconds_left is None
+    assert seen.time_left is None
 
 
 def test_a_study_in_the_middle(folder: ResultsFolder) -> None:
@@ -67,22 +67,24 @@ def test_a_study_in_the_middle(folder: ResultsFolder) -> None:
     diverged = sealed(folder, 3, epochs=0, status="diverged", reason="epoch 1: loss nan in training")
     sealed(folder, 41, phase="confirm", status="finished", reason="max_epochs")
     begun(folder, 95, phase="confirm", epochs=1)
-    seen, troubles = study_status(folder.root)
+    found = study_status(folder.root)
+    seen, troubles = found.view, found.troubles
     vanilla, gated = seen.cells
     assert (vanilla.searched, vanilla.confirmed, vanilla.best) == (0, 0, None)
     assert (gated.searched, gated.running, gated.pruned, gated.diverged, gated.failed) == (3, 1, 1, 1, 0)
     assert gated.confirmed == 1
     assert gated.best == 0.3, "of the search: 0.3 finished, 0.2 pruned"
     assert (seen.ended, seen.running) == (4, 1)
-    assert troubles == [f"{diverged.key} {GATED} search seed 3: diverged, epoch 1: loss nan in training"]
+    assert troubles == (f"{diverged.key} {GATED} search seed 3: diverged, epoch 1: loss nan in training",)
 
 
 def test_a_failed_trial_waits_for_the_next_start_and_does_not_run(folder: ResultsFolder) -> None:
     failed = sealed(folder, 1, epochs=1, status="failed", reason="OSError: gone")
     begun(folder, 1, epochs=1, status="failed", reason="OSError: gone")
-    seen, troubles = study_status(folder.root)
+    found = study_status(folder.root)
+    seen, troubles = found.view, found.troubles
     assert (seen.cells[1].failed, seen.running) == (1, 0)
-    assert troubles == [f"{failed.key} {GATED} search seed 1: failed, OSError: gone"]
+    assert troubles == (f"{failed.key} {GATED} search seed 1: failed, OSError: gone",)
 
 
 def test_a_configuration_that_was_sampled_twice_counts_twice(folder: ResultsFolder) -> None:
@@ -126,11 +128,64 @@ def test_a_cell_that_the_study_has_no_more_is_left_out_with_a_line(folder: Resul
     sealed(folder, 1, status="finished", reason="max_epochs")
     for seed in (2, 3):
         sealed(folder, seed, cell="dropped-cell", status="failed", reason="OSError: gone")
-    seen, troubles = study_status(folder.root)
+    found = study_status(folder.root)
+    seen = found.view
     assert ([line.goal.cell for line in seen.cells], seen.ended) == ([VANILLA, GATED], 1)
-    assert troubles == ["dropped-cell: no longer in the study; 2 on record, left out"]
+    assert found.troubles == ()
+    assert found.left_out == ("dropped-cell: no longer in the study; 2 on record, left out",)
 
 
 def test_a_folder_without_a_study_is_said(tmp_path: Path) -> None:
     with pytest.raises(StatusError, match=r"no study here \(plan.json is missing\)"):
         study_status(tmp_path)
+
+
+def goes_on(folder: ResultsFolder, now: float = 1000.0) -> list[str]:
+    return list(how_to_go_on(study_status(folder.root), folder.root, now))
+
+
+def test_while_a_run_works_it_says_so_and_since_when_it_gave_no_sign(folder: ResultsFolder) -> None:
+    begun(folder, 1, epochs=3)  # epoch 3 ended 3 s after 1970
+    with folder.for_one_run():
+        assert goes_on(folder, now=63.0) == ["a run works on it now; the last sign of life was 60 s ago"]
+        assert study_status(folder.root).view.at_work
+        assert goes_on(folder, now=1.0)[0].endswith("was 1 s ago"), "another machine's clock may be ahead"
+
+
+def test_after_a_run_died_it_says_how_to_go_on(folder: ResultsFolder) -> None:
+    begun(folder, 1, epochs=1)
+    sealed(folder, 2, status="failed", reason="OSError: gone", ended_at=400.0)
+    found = study_status(folder.root).view
+    assert (found.running, found.at_work, found.time_left) == (1, False, None)
+    assert goes_on(folder) == [
+        "no run works on it; the last sign of life was 10 min ago",
+        "1 unfinished trial goes on from the last epoch",
+        "1 failed trial is tried again",
+        f"to go on: run_study.py run {folder.study_file} --results {folder.root} (and the options that it had)",
+    ]
+
+
+def test_before_any_trial_there_is_no_sign_of_life(folder: ResultsFolder) -> None:
+    assert goes_on(folder)[0] == "no run works on it"
+
+
+def test_a_study_that_has_ended_needs_nothing(folder: ResultsFolder) -> None:
+    for cell in (VANILLA, GATED):
+        for seed in range(4):
+            key = f"{cell[-12:-8]}{seed}"
+            sealed(folder, seed, key=key, cell=cell, status="finished", reason="max_epochs", ended_at=1.0)
+        for seed in (41, 95):
+            key = f"{cell[-12:-8]}{seed}"
+            sealed(folder, seed, key=key, cell=cell, phase="confirm", status="finished", reason="max_epochs")
+    assert goes_on(folder) == ["it has ended, and no run works on it"]
+
+
+def test_trials_under_way_are_known_by_their_epochs(folder: ResultsFolder) -> None:
+    sealed(folder, 1, epochs=3, status="finished", reason="max_epochs")
+    begun(folder, 2, epochs=2)
+    with folder.for_one_run():
+        left = view(folder).time_left
+    # 2 s an epoch; of the gated cell 2 more search and 2 confirm trials of 3 epochs follow, of the other 4 and 2.
+    assert left is not None
+    assert left.seconds == 2.0 * (3 * 3 + 2 * 3 - 2 + 6 * 3)
+    assert (left.ended, left.borrowed) == (1, 1)

@@ -75,7 +75,8 @@ def test_a_study_whose_driver_was_killed_ends_as_an_undisturbed_one(
     ended_before = untouched(results)
     left = studies.status(results)
     assert left.code == 0, left
-    assert re.search(rf"one_by_one: {len(ended_before)}/10 trials, [01] running", left.out)
+    assert re.search(rf"one_by_one: {len(ended_before)}/10 trials\n(0 running|1 unfinished), ", left.out)
+    assert "\nno run works on it; the last sign of life was " in left.out
 
     second = studies.run(one_by_one.file, results)
     assert second.code == 0, second
@@ -99,6 +100,7 @@ def test_ctrl_c_and_sigterm_stop_a_study_in_one_line_and_it_goes_on(
     looked = studies.status(results)
     assert (looked.code, looked.err) == (0, ""), looked
     assert re.search(r"one_by_one: [1-9]/10 trials", looked.out)
+    assert "\na run works on it now; the last sign of life was " in looked.out
     first.ctrl_c()
     stopped = first.end()
     assert stopped.code == 130

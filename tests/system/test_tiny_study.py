@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def test_weights_are_kept_of_confirm_trials_alone_and_nothing_is_left_over(tiny:
         "journal",
         "lease",
         "live",
+        "log.jsonl",
         "mlartifacts",
         "mlflow.db",
         "plan.json",
@@ -74,6 +76,21 @@ def test_weights_are_kept_of_confirm_trials_alone_and_nothing_is_left_over(tiny:
         "tables",
         "weights",
     ]
+
+
+def test_the_log_has_every_step_of_every_trial_with_its_key_and_node(tiny: Finished) -> None:
+    lines = [json.loads(line) for line in (tiny.results / "log.jsonl").read_text().splitlines()]
+    found = records(tiny.results)
+    for key, record in found.items():
+        mine = [line for line in lines if line.get("trial") == key]
+        assert [line["event"] for line in mine if line["event"] != "worker"] == ["handed_out", "started", record.status]
+        assert {(line["cell"], line["phase"]) for line in mine} == {(record.cell, record.phase)}
+        (begins,) = (line for line in mine if line["event"] == "worker")
+        assert begins["message"].startswith("begins on ")
+        assert begins["node"]
+    others = [line["event"] for line in lines if "trial" not in line]
+    assert (others[0], others[-1]) == ("run_began", "run_ended")
+    assert all(datetime.fromisoformat(line["time"]).tzinfo is not None for line in lines)
 
 
 def test_a_finished_study_is_mirrored_to_a_server_that_lacks_it(
@@ -112,6 +129,7 @@ def test_two_trials_run_side_by_side_with_one_thread_each(tiny: Finished) -> Non
 def test_status_shows_a_finished_study(tiny: Finished, studies: Studies) -> None:
     told = studies.status(tiny.results)
     assert told.code == 0, told
-    assert "tiny: 10/10 trials, 0 running" in told.out
+    assert "tiny: 10/10 trials\n0 running, " in told.out
+    assert told.out.endswith("\nit has ended, and no run works on it\n")
     cells = [cell["id"] for cell in json.loads((tiny.results / "plan.json").read_text())["cells"]]
     assert all(cell in told.out for cell in cells)

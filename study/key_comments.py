@@ -1,0 +1,60 @@
+"""What stands beside each key of a study file that is written for people; docs/search_spaces.md says it in full."""
+
+from __future__ import annotations
+
+KEY_COMMENTS: dict[str, str] = {
+    "dataset": "what is learnt, and how it is measured",
+    "backbone": "the message-passing layer",
+    "placement": "which layers are gated",
+    "gate": "bilateral, or uniform: the control without a gate's effect",
+    "layers": "depth L",
+    "budget": "parameters at most; the width follows from it",
+    "hidden_dim": "width of a layer; in gat of one head",
+    "heads": "of attention; gat only",
+    "num_clusters": "K of the soft assignment",
+    "sigma_m": "sensitivity of the modular gradient",
+    "unsupervised_weight": "of the min-cut and orthogonality loss",
+    "readout": "how node rows become a graph's; without effect on node tasks",
+    "head": "three layers (mlp) or one (linear)",
+    "semantics": "which reading of the paper; settings beside it depart from that",
+    "batch_size": "graphs in a step",
+    "learning_rate": "of Adam, at the start",
+    "lr_factor": "what the learning rate is multiplied by on a plateau",
+    "lr_patience": "epochs without a better validation loss before that",
+    "min_lr": "training ends below it",
+    "max_epochs": "or after so many epochs",
+    "time_limit_s": "or after so many seconds",
+    "pos_enc_dim": "positional encodings, added to the node embedding",
+    "out_dim": "width of the last layer",
+    "last_width": "the last layer of gat: all heads wide, or one",
+    "gcn_normalisation": "gcn: neighbours are averaged, or summed symmetrically",
+    "concatenated_row": "graphsage: the row of the node itself",
+    "edge_gate": "gated_gcn: the edge row that its own gate comes from",
+    "edge_features": "gated_gcn: the task's edge inputs, or ones",
+    "attention_slope": "gat: slope of the LeakyReLU",
+    "attention_bias": "gat: biases of projection and attention",
+    "gated_attention_slope": "gat: slope of the LeakyReLU in gated layers",
+    "gated_attention_bias": "gat: biases of projection and attention in gated layers",
+    "assignment_bias": "biases of the two assignment layers",
+    "assignment_width": "gat: width between them in a gated last layer",
+    "metric_bias": "a bias in the distance of two assignments",
+    "metric_relu": "a ReLU in the distance of two assignments",
+    "distance_epsilon": "added under the root of that distance",
+    "gate_normalisation": "how beta becomes beta_hat",
+    "gate_epsilon": "added to the sum that beta_hat is divided by",
+    "cut_scope": "the unsupervised loss of each graph, or of the batch as one",
+    "cut_adjacency": "the adjacency of the unsupervised loss",
+    "cut_epsilon": "added to the min-cut ratio",
+    "reduction": "losses and metric over the dataset, or the mean of batches",
+    "validation_loss": "what drives the schedule",
+    "clip_norm": "largest norm of a gradient",
+    "report": "the epoch whose model is measured",
+}
+"""One short comment for every hyperparameter."""
+
+RESOURCE_COMMENTS: dict[str, str] = {
+    "cpus_per_trial": "threads of a trial",
+    "gpus_per_trial": "0: on the CPU",
+    "max_concurrent": "trials side by side; null: as many as fit",
+}
+"""And for every key of ``resources``."""

@@ -1,0 +1,60 @@
+"""What ``plan`` tells of a study's hours: from a measurement, from earlier records, or epochs alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from study.plan import StudyPlan
+from study.plan.effort import efforts
+from study.plan.hours import Estimate, estimate
+from study.spec import ResourcesSpec, StudySpec
+
+
+class EstimateError(ValueError):
+    """An estimate that cannot be made; says what is missing."""
+
+
+def planned_hours(
+    plan: StudyPlan, spec: StudySpec, *, earlier: Path | None, data: Path | None, slots: int | None
+) -> Estimate:
+    """The estimate.
+
+    Args:
+        plan: of the study.
+        spec: the study.
+        earlier: a results folder whose records tell how long an epoch takes; None: none does.
+        data: the prepared data to measure on; None: nothing is measured.
+        slots: trials side by side; None: as many as this machine would run.
+
+    Raises:
+        EstimateError: both ways are asked for, or ``earlier`` has no record that fits any cell.
+        DataError, ProbeError: it cannot be measured. RecordError: a record cannot be read.
+    """
+    if earlier is not None and data is not None:
+        raise EstimateError("--measure and --from: found both, expected one: each tells how long an epoch takes")
+    speeds = {}
+    if earlier is not None:
+        from study.past_speed import past_speeds
+
+        speeds = past_speeds(earlier, plan.cells)
+        if not speeds:
+            raise EstimateError(
+                f"--from {earlier}: found no record of the datasets, backbones and sizes of {plan.name}; measure with "
+                "--measure, or name another results folder"
+            )
+    elif data is not None:
+        from study.measured_speed import measured_speeds
+
+        speeds = measured_speeds(plan, spec, data, lambda line: sys.stderr.write(f"{line}\n"))
+    count, known_from = (slots, "--slots") if slots is not None else _slots_here(spec.resources)
+    return estimate(efforts(plan, spec), spec, speeds, slots=count, slots_from=known_from)
+
+
+def _slots_here(resources: ResourcesSpec) -> tuple[int, str]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    fit = max(1, cores // resources.cpus_per_trial)
+    if resources.max_concurrent is not None and resources.max_concurrent <= fit:
+        return resources.max_concurrent, "resources.max_concurrent"
+    return fit, f"the {cores} cores of this machine, {resources.cpus_per_trial} a trial; --slots for another"

@@ -1,0 +1,31 @@
+"""Whether a run works in a results folder at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from study.lease import last_holder
+from study.results import ResultsFolder
+
+
+@dataclass(frozen=True)
+class Presence:
+    """A run, or that there is none.
+
+    Attributes:
+        works: whether one works in the folder now.
+        who: the machine and process of the one that does, or did last.
+        last_sign: Unix seconds, by its clock, of its last sign of life beside the records.
+    """
+
+    works: bool
+    who: str | None = None
+    last_sign: float | None = None
+
+
+def who_works_here(folder: ResultsFolder) -> Presence:
+    """Who holds the folder's lease, or held it last."""
+    holder = last_holder(folder)
+    if holder is None:
+        return Presence(works=False)
+    return Presence(works=holder.works, who=f"process {holder.pid} of {holder.host}", last_sign=holder.seen)

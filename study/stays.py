@@ -1,0 +1,62 @@
+"""Trials in their slots: how far those under way are, and what a trial costs beside its training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from study.time_left import UnderWay
+
+
+class LiveTrial(Protocol):
+    """A trial under way; as :class:`study.trial.TrialAssignment`."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def cell(self) -> str: ...
+
+
+class Stays:
+    """Hears of trials that get a slot, report epochs, and leave it.
+
+    Args:
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.epochs: dict[str, int] = {}
+        self._clock = clock
+        self._began: dict[str, float] = {}
+        self._beside_s = 0.0
+        self._ended = 0
+
+    @property
+    def overhead_s(self) -> float:
+        """Seconds that an ended trial had its slot beside its training, on average."""
+        return self._beside_s / self._ended if self._ended else 0.0
+
+    def begin(self, key: str) -> None:
+        """A slot is the trial's from now on."""
+        self._began[key] = self._clock()
+
+    def end(self, key: str, trained_s: float) -> None:
+        """It gives it back, after so many seconds of training."""
+        # A trial that goes on was trained before it had this slot.
+        self._beside_s += max(0.0, self._clock() - self._began[key] - trained_s)
+        self._ended += 1
+        self.lose(key)
+
+    def lose(self, key: str) -> None:
+        """It lost it, and comes again."""
+        self._began.pop(key, None)
+        self.epochs.pop(key, None)
+
+    def under_way(self, live: Iterable[LiveTrial]) -> dict[str, UnderWay]:
+        """Of ``live`` trials, by cell, how many there are and their epochs."""
+        found: dict[str, UnderWay] = {}
+        for trial in live:
+            so_far = found.get(trial.cell, UnderWay())
+            found[trial.cell] = UnderWay(so_far.trials + 1, so_far.epochs + self.epochs.get(trial.key, 0))
+        return found

@@ -1,0 +1,259 @@
+"""What `plan` estimates, by values worked out by hand."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from made_trials import assignment, config, record
+from rich.console import Console
+
+from bimp.data import GraphSplit, prepare
+from study import probe as probing
+from study.past_speed import past_speeds
+from study.plan import StudyPlan, plan, plan_json
+from study.plan.effort import Epochs, efforts
+from study.plan.heaviest import heaviest
+from study.plan.hours import Speed, estimate, estimate_json, range_text, render_estimate
+from study.planned_hours import EstimateError, planned_hours
+from study.probe import Probe, ProbeError, probe
+from study.records import write_record
+from study.results import ResultsFolder
+from study.spec import StudySpec, read_study
+
+STUDY = """
+name: made
+arms: {dataset: digits, backbone: gcn, placement: [none, boosting], hidden_dim: 6, layers: 2}
+space: {num_clusters: {int: [2, 5]}, batch_size: {choice: [64, 512]}}
+fixed: {max_epochs: 12}
+search: {trials: 9, asha: {grace_epochs: 2, reduction_factor: 3}}
+confirm: {seeds: [41, 95]}
+"""
+VANILLA, GATED = "digits-gcn-none-L2-h6", "digits-gcn-boosting-L2-h6"
+
+
+def made(text: str = STUDY) -> tuple[StudyPlan, StudySpec]:
+    spec = read_study(text)
+    return plan(spec), spec
+
+
+def test_epochs_of_a_search_with_halving() -> None:
+    # Rungs at 2 and 6 of 12 epochs, one in three goes on: 2 + 4/3 + 6/9 = 4 epochs a trial.
+    effort, _ = efforts(*made())
+    assert effort.cell.rungs == (2, 6)
+    assert effort.search == Epochs(least=18, expected=pytest.approx(36), most=108)
+    assert effort.confirm == 24
+    assert effort.epochs == Epochs(least=42, expected=pytest.approx(60), most=132)
+
+
+def test_a_rung_at_the_last_epoch_ends_nothing_more() -> None:
+    # Rungs at 4 and 12: 4 + 8/3.
+    effort, _ = efforts(*made(STUDY.replace("grace_epochs: 2", "grace_epochs: 4")))
+    assert effort.search == Epochs(least=36, expected=pytest.approx(9 * (4 + 8 / 3)), most=108)
+
+
+def test_without_halving_every_trial_trains_to_its_end() -> None:
+    effort, _ = efforts(*made(STUDY.replace(", asha: {grace_epochs: 2, reduction_factor: 3}", "")))
+    assert effort.search == Epochs(least=108, expected=108, most=108)
+
+
+def test_what_is_not_searched_is_only_confirmed() -> None:
+    text = STUDY.replace("space: {num_clusters: {int: [2, 5]}, batch_size: {choice: [64, 512]}}\n", "")
+    found = efforts(*made(text.replace("max_epochs: 12", "max_epochs: 12, num_clusters: 3")))
+    assert [(effort.search.most, effort.confirm) for effort in found] == [(0, 24), (0, 24)]
+
+
+def speeds(vanilla: float = 10.0, gated: float = 20.0) -> dict[str, Speed]:
+    return {
+        VANILLA: Speed(seconds_an_epoch=vanilla, known_from="measured"),
+        GATED: Speed(seconds_an_epoch=gated, known_from="measured"),
+    }
+
+
+def test_hours_are_epochs_by_seconds() -> None:
+    planned, spec = made()
+    found = estimate(efforts(planned, spec), spec, speeds(), slots=2, slots_from="told")
+    # 60 epochs of 10 s and 60 of 20 s: 1,800 s.
+    assert found.all_hours == Epochs(
+        least=pytest.approx(42 * 30 / 3600), expected=pytest.approx(0.5), most=pytest.approx(1.1)
+    )
+    assert found.by_the_clock == Epochs(
+        least=pytest.approx(42 * 15 / 3600), expected=pytest.approx(0.25), most=pytest.approx(0.55)
+    )
+    assert estimate_json(found)[VANILLA] == {
+        "search_epochs": [18, pytest.approx(36), 108],
+        "confirm_epochs": 24,
+        "seconds_an_epoch": 10.0,
+        "hours": [pytest.approx(42 / 360), pytest.approx(60 / 360), pytest.approx(132 / 360)],
+    }
+
+
+def test_no_number_of_slots_makes_a_confirm_trial_start_before_its_search_has_ended() -> None:
+    planned, spec = made()
+    found = estimate(efforts(planned, spec), spec, speeds(), slots=1000, slots_from="told")
+    # The slower cell: a search trial of 12 epochs, then a confirm trial of 12, of 20 s each.
+    assert found.by_the_clock is not None
+    assert found.by_the_clock.expected == pytest.approx(24 * 20 / 3600)
+
+
+def shown(found: Any) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    console.print(render_estimate(found))
+    assert isinstance(console.file, io.StringIO)
+    assert all(len(line) <= 100 for line in console.file.getvalue().splitlines())
+    return " ".join(console.file.getvalue().split())
+
+
+def test_the_estimate_is_told_with_what_it_takes_for_granted() -> None:
+    planned, spec = made(STUDY + "resources: {gpus_per_trial: 0.5}\n")
+    text = shown(estimate(efforts(planned, spec), spec, speeds(), slots=2, slots_from="told"))
+    assert f"{VANILLA} 36 (18 to 108) 24 10 10 min 0.0833" in text
+    assert "epochs of all trials: 120 (84 to 264)" in text
+    assert "time of all trials: 30 min (21 min to 66 min); GPU-hours: 0.25 (0.175 to 0.55)" in text
+    assert "time by the clock: 15 min (10 min to 33 min) with trials 2 side by side (told)" in text
+    assert "assumed: of the trials that reach a rung one in 3 goes on" in text
+    assert text.count("assumed: measured") == 1
+
+
+def test_without_a_measurement_epochs_alone_are_told() -> None:
+    planned, spec = made()
+    text = shown(planned_hours(planned, spec, earlier=None, data=None, slots=None))
+    assert "epochs of all trials: 120 (84 to 264)" in text
+    assert "time: not known before an epoch was measured (--measure, or --from RESULTS" in text
+    assert "hours" not in text.lower().replace("gpu-hours", "")
+
+
+def test_a_cell_whose_speed_is_not_known_makes_the_whole_unknown() -> None:
+    planned, spec = made()
+    found = estimate(efforts(planned, spec), spec, {VANILLA: speeds()[VANILLA]}, slots=1, slots_from="told")
+    assert (found.all_hours, found.by_the_clock) == (None, None)
+    text = shown(found)
+    assert f"{GATED} 36 (18 to 108) 24 ? ?" in text
+    assert "time: not known of 1 cell (marked ?), and so not of the whole" in text
+
+
+def test_numbers_of_one_value_have_no_bounds() -> None:
+    assert range_text(Epochs(least=1234, expected=1234, most=1234)) == "1,234"
+
+
+def test_the_json_of_a_plan_has_the_effort_of_its_cell() -> None:
+    planned, spec = made()
+    found = planned_hours(planned, spec, earlier=None, data=None, slots=3)
+    with_effort = plan_json(planned, found)
+    assert [{key: cell[key] for key in cell if key != "effort"} for cell in with_effort] == plan_json(planned)
+    assert with_effort[0]["effort"]["hours"] is None
+
+
+class TestEarlierRecords:
+    def written(self, root: Path, **changes: Any) -> None:
+        made = record(assignment(root, config=config(seed=changes.pop("seed"))), changes.pop("epochs"), **changes)
+        write_record(made, ResultsFolder(root).record(made.key))
+
+    def test_an_epoch_takes_as_long_as_in_trials_alike(self, tmp_path: Path) -> None:
+        ResultsFolder(tmp_path).create()
+        planned, _ = made()
+        params = planned.cells[1].params.low
+        self.written(tmp_path, seed=1, epochs=2, seconds=8.0, status="pruned", params=params, placement="dense")
+        self.written(tmp_path, seed=2, epochs=3, seconds=27.0, status="finished", params=params)
+        for seed, other in enumerate(
+            ({"dataset": "zinc"}, {"backbone": "gat"}, {"layers": 4}, {"params": 2 * params}, {"placement": "none"}), 3
+        ):
+            self.written(
+                tmp_path, seed=seed, epochs=1, seconds=1000.0, status="finished", **{"params": params, **other}
+            )
+        found = past_speeds(tmp_path, planned.cells)
+        assert found[GATED].seconds_an_epoch == pytest.approx(35 / 5)
+        assert found[VANILLA].seconds_an_epoch == pytest.approx(1000.0), "the one without a gate"
+        assert found[GATED].known_from.endswith("up to 1.5 times the size, on a processor")
+
+    def test_none_alike_is_an_error(self, tmp_path: Path) -> None:
+        ResultsFolder(tmp_path).create()
+        with pytest.raises(EstimateError, match=rf"^--from {tmp_path}: found no record of"):
+            planned_hours(*made(), earlier=tmp_path, data=None, slots=None)
+
+    def test_both_ways_at_once_are_an_error(self, tmp_path: Path) -> None:
+        with pytest.raises(EstimateError, match="--measure and --from: found both"):
+            planned_hours(*made(), earlier=tmp_path, data=tmp_path, slots=None)
+
+
+class TestHeaviest:
+    def test_it_is_the_deepest_and_widest_at_the_largest_batch(self) -> None:
+        text = STUDY.replace("layers: 2}", "backbone: gat}").replace("backbone: gcn, ", "")
+        planned, spec = made(text.replace("space: {", "space: {layers: {int: [2, 6]}, heads: {choice: [1, 4]}, "))
+        chosen = heaviest(planned.cells[1], spec)
+        assert (chosen.model.layers, chosen.model.heads, chosen.model.num_clusters) == (6, 4, 5)
+        assert chosen.train.batch_size == 512
+        assert chosen.seed == 41
+
+    def test_without_a_choice_it_is_the_one_there_is(self) -> None:
+        text = STUDY.replace(", batch_size: {choice: [64, 512]}", "").replace("max_epochs: 12", "batch_size: 32")
+        planned, spec = made(text)
+        assert heaviest(planned.cells[0], spec).train.batch_size == 32
+
+
+@dataclass(frozen=True)
+class Result:
+    seconds: float
+    status: str = "running"
+    reason: str | None = None
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[GraphSplit, GraphSplit]:
+    prepared = prepare("digits", tmp_path_factory.mktemp("data"))
+    return prepared.split("train", None), prepared.split("val", None)
+
+
+class TestProbe:
+    def test_seconds_of_a_few_batches_become_those_of_an_epoch(
+        self, digits: tuple[GraphSplit, GraphSplit], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[tuple[int, int]] = []
+
+        def fit(config: Any, train: GraphSplit, validation: GraphSplit, device: torch.device) -> Iterator[Result]:
+            asked.append((len(train), len(validation)))
+            yield from (Result(seconds) for seconds in (10.0, 12.0, 13.0, 14.0, 15.0)[: config.train.max_epochs])
+
+        monkeypatch.setattr(probing, "fit", fit)
+        train, validation = digits
+        found = probe(config(batch_size=20), train, validation, torch.device("cpu"))
+        # The first epoch took 10 s, the others 2 and 1: the median of those, for 8 batches of 20.
+        steps = -(-len(train) // 20)
+        assert found.seconds_an_epoch == pytest.approx((2.0 + 1.0) / 2 * steps / 8)
+        assert asked == [(20, 20), (160, round(len(validation) * 160 / len(train)))]
+
+    def test_it_trains_on_the_largest_graphs_first(
+        self, digits: tuple[GraphSplit, GraphSplit], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        splits: list[GraphSplit] = []
+
+        def fit(config: Any, train: GraphSplit, validation: GraphSplit, device: torch.device) -> Iterator[Result]:
+            splits.append(train)
+            yield Result(1.0)
+
+        monkeypatch.setattr(probing, "fit", fit)
+        probe(config(batch_size=20), *digits, torch.device("cpu"))
+        graphs = digits[0].graphs
+        sizes = (graphs.node_counts + graphs.edge_counts)[digits[0].indices].sort(descending=True).values
+        chosen = splits[0].indices
+        assert (graphs.node_counts + graphs.edge_counts)[chosen].tolist() == sizes[:20].tolist()
+
+    def test_it_really_trains_and_measures_this_process(self, digits: tuple[GraphSplit, GraphSplit]) -> None:
+        found = probe(config(batch_size=256), *digits, torch.device("cpu"))
+        assert isinstance(found, Probe)
+        assert 0 < found.seconds_an_epoch < 60
+        assert found.memory_bytes > 50 * 2**20, "PyTorch alone is larger"
+        assert found.utilisation is None
+
+    def test_training_that_diverges_is_told(
+        self, digits: tuple[GraphSplit, GraphSplit], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ended = Result(1.0, "diverged", "epoch 1: loss nan in training")
+        monkeypatch.setattr(probing, "fit", lambda *_, **__: iter([ended]))
+        with pytest.raises(ProbeError, match=r"a short training of digits diverged \(epoch 1: loss nan"):
+            probe(config(), *digits, torch.device("cpu"))

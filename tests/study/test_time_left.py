@@ -1,0 +1,112 @@
+"""The estimate of the time left, by cases worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from study.progress import CellGoal, CellTally
+from study.stays import Stays
+from study.time_left import TimeLeft, UnderWay, time_left
+
+
+@dataclass(frozen=True)
+class Ended:
+    phase: str
+    status: str
+    num_epochs: int
+    seconds: float
+    reason: str | None = None
+    val_metric: float | None = 0.5
+
+
+def goal(cell: str = "a", trials: int = 10, confirm: int = 4, max_epochs: int = 9) -> CellGoal:
+    return CellGoal(
+        cell=cell, metric="accuracy", direction="max", trials=trials, confirm_trials=confirm, max_epochs=max_epochs
+    )
+
+
+def tally(*ended: Ended) -> CellTally:
+    found = CellTally()
+    for trial in ended:
+        found.add(trial, "max")
+    return found
+
+
+PRUNED = Ended("search", "pruned", 1, 2.0)
+WHOLE = Ended("search", "finished", 9, 18.0)
+
+
+def test_nothing_is_known_before_a_trial_has_ended() -> None:
+    assert time_left([(goal(), tally())], {}, {}, slots=2) is None
+    assert time_left([(goal(), tally(PRUNED))], {}, {}, slots=0) is None
+
+
+def test_the_rest_is_taken_to_be_like_what_has_ended() -> None:
+    # Of 10 search trials 2 ended, after 5 epochs on average; 2 s an epoch. Left: 8 x 5 + 4 x 9 = 76 epochs.
+    cells = [(goal(), tally(PRUNED, WHOLE))]
+    assert time_left(cells, {}, {}, slots=1) == TimeLeft(seconds=152.0, ended=2, borrowed=0)
+    assert time_left(cells, {}, {}, slots=4) == TimeLeft(seconds=38.0, ended=2, borrowed=0)
+
+
+def test_it_ends_no_sooner_than_a_search_trial_and_a_confirm_trial_after_it() -> None:
+    # 5 epochs, then 9; 2 s each.
+    assert time_left([(goal(), tally(PRUNED, WHOLE))], {}, {}, slots=100) == TimeLeft(seconds=28.0, ended=2, borrowed=0)
+
+
+def test_epochs_under_way_and_configurations_that_are_known_need_no_more_time() -> None:
+    cells = [(goal(), tally(PRUNED, WHOLE))]
+    found = time_left(cells, {"a": UnderWay(trials=2, epochs=6)}, {"a": 3}, slots=1)
+    # Left: 5 search trials of 5 epochs, 4 of 9, less 6 that are done: 55 epochs.
+    assert found == TimeLeft(seconds=110.0, ended=2, borrowed=0)
+
+
+def test_in_the_tail_it_is_what_the_running_trials_lack() -> None:
+    whole = [WHOLE] * 10 + [Ended("confirm", "finished", 9, 18.0)] * 2
+    cells = [(goal(), tally(*whole))]
+    # 2 confirm trials run on 8 slots, 8 of 9 epochs done each: one epoch of 2 s.
+    assert time_left(cells, {"a": UnderWay(2, 16)}, {}, slots=8) == TimeLeft(seconds=2.0, ended=12, borrowed=0)
+
+
+def test_what_trials_cost_beside_their_training_counts() -> None:
+    # 12 trials are left, half a second each.
+    assert time_left([(goal(), tally(PRUNED, WHOLE))], {}, {}, slots=1, overhead_s=0.5) == TimeLeft(
+        seconds=158.0, ended=2, borrowed=0
+    )
+
+
+def test_a_cell_without_an_ended_trial_is_judged_by_the_others() -> None:
+    cells = [(goal(), tally(PRUNED, WHOLE)), (goal("b", trials=2, confirm=0, max_epochs=18), tally())]
+    # Search trials of the first went 5 of 9 epochs on average: 10 of 18; 2 s an epoch.
+    found = time_left(cells, {}, {}, slots=1)
+    assert found is not None
+    assert (found.seconds, found.borrowed) == (pytest.approx(152.0 + 2 * 10 * 2.0), 1)
+
+
+def test_a_search_that_chose_nothing_has_nothing_to_confirm() -> None:
+    diverged = Ended("search", "diverged", 1, 2.0)
+    found = time_left([(goal(trials=2), tally(diverged, diverged))], {}, {}, slots=1)
+    assert found == TimeLeft(seconds=0.0, ended=2, borrowed=0)
+
+
+def test_stays_tell_what_a_trial_costs_beside_its_training() -> None:
+    now = 100.0
+    stays = Stays(clock=lambda: now)
+    stays.begin("a")
+    stays.begin("b")
+    stays.epochs["a"] = 4
+    live = [Live("a", "one"), Live("b", "one"), Live("c", "two")]
+    assert stays.under_way(live) == {"one": UnderWay(2, 4), "two": UnderWay(1, 0)}
+    now = 103.0
+    stays.end("a", trained_s=2.5)
+    now = 104.0
+    stays.end("b", trained_s=60.0)  # it went on from a checkpoint
+    assert stays.overhead_s == 0.25
+    stays.lose("c")
+
+
+@dataclass(frozen=True)
+class Live:
+    key: str
+    cell: str
