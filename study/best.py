@@ -116,7 +116,7 @@ def _found(folder: ResultsFolder, spec: StudySpec, cells: Sequence[Cell]) -> Ite
     keys = [outcome.key for outcome in chosen.values() if outcome is not None]
     records = _records(folder, {*keys, *(confirmed[cell.id] for cell in cells if cell.id in confirmed)})
     asked: defaultdict[str, list[str]] = defaultdict(list)
-    for entry in Journal(folder.journal_file).entries():
+    for entry in Journal(folder.journal).entries():
         asked[entry.cell].append(entry.key)
     for cell in cells:
         best = chosen.get(cell.id)

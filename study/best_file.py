@@ -14,10 +14,10 @@ from bimp.config import TrialConfig
 from study.best import BestConfiguration, BestError, BestOfStudy
 from study.faults import require_folder
 from study.key_comments import KEY_COMMENTS, RESOURCE_COMMENTS
-from study.records import replacing
 from study.space import configuration
 from study.spec import StudySpec
 from study.spec.hyperparameters import Value, exists
+from study.whole_files import replacing
 
 _LONGEST_NAME = 100
 _COMMENT_COLUMN = 28

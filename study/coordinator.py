@@ -6,7 +6,7 @@ whoever has work gets the next free one. State is rebuilt from records and journ
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container
 from dataclasses import replace
 from functools import partial
