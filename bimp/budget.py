@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from bimp.config import ConfigError, ModelConfig
 from bimp.head import smallest_hidden_dim
@@ -24,7 +27,7 @@ def parameters_of(model: ModelConfig, task: TaskSpec) -> int:
     Raises:
         ConfigError: the network is too narrow for its head.
     """
-    with torch.device("meta"):
+    with torch.device("meta"), _LeavesValuesOpen():
         return count_parameters(Network(model, task))
 
 
@@ -64,3 +67,22 @@ def solve_hidden_dim(model: ModelConfig, task: TaskSpec, budget: int) -> ModelCo
         else:
             too_wide = middle
     return replace(model, hidden_dim=widest)
+
+
+class _LeavesValuesOpen(TorchFunctionMode):
+    """Skips the drawing of initial values, which a network without memory has no place for.
+
+    PyTorch draws them there by way of its compiler, which takes 70 MiB and more than a second to load.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        named = dict(kwargs or {})
+        if getattr(func, "__name__", "").endswith(("normal_", "uniform_")):
+            return named["tensor"] if "tensor" in named else args[0]
+        return func(*args, **named)

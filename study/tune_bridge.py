@@ -26,6 +26,7 @@ from study.lease import Lease
 from study.lost_workers import forgiving_tune
 from study.results import ResultsFolder
 from study.store import PatientStore, StoreNews
+from study.tune_memory import NO_SNAPSHOTS, ForgetsEnded
 from study.worker import run_assignment
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, slots: Slot
         TUNE_DISABLE_SIGINT_HANDLER="1",
         TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S="0",
         TUNE_FUNCTION_THREAD_TIMEOUT_S="600",
+        **NO_SNAPSHOTS,
     )
     # Of its snapshot it would tell with a traceback that a full disk does not hold it.
     logging.getLogger("ray.tune.execution.experiment_state").setLevel(logging.CRITICAL)
@@ -91,7 +93,7 @@ def _tuner(dispatch: Dispatch, scratch: str, slots: Slots, interruption: Interru
             verbose=0,
             failure_config=tune.FailureConfig(max_failures=0),
             stop=StopsAtOnce(dispatch),
-            callbacks=[SilentProgress(), TrialsUnderWay(dispatch, interruption)],
+            callbacks=[SilentProgress(), TrialsUnderWay(dispatch, interruption), ForgetsEnded()],
         ),
     )
 

@@ -30,9 +30,15 @@ class RecordChanges:
         self._study = study
         self._seen: dict[Path, tuple[object, ...]] = {}
 
-    def forget(self) -> None:
-        """Give everything again at the next look."""
-        self._seen.clear()
+    def forget_all_but(self, keys: Collection[str]) -> None:
+        """Give everything again at the next look, but what files of their own say of the trials ``keys``."""
+        kept = [self._folder.record(key) for key in keys]
+        self._seen = {path: self._seen[path] for path in kept if path in self._seen}
+
+    def forget(self, keys: Collection[str]) -> None:
+        """Give the records of these trials again at the next look."""
+        for key in keys:
+            self._seen.pop(self._folder.record(key), None)
 
     def look(self) -> Iterator[TrialRecord]:
         """The records that are new or have changed, sealed or live; what is no record is passed over and said once."""

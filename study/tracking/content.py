@@ -50,6 +50,15 @@ _CELL_TAGS = ("dataset", "backbone", "placement", "gate", "budget", "layers")
 # fmt: on
 
 
+PARENT_TAG = "mlflow.parentRunId"
+"""The tag by which MLflow nests runs."""
+
+_COMMIT_TAG = "mlflow.source.git.commit"
+
+TRIAL_TAG_NAMES = frozenset({"level", "trial_key", "model", PARENT_TAG, _COMMIT_TAG, *_TRIAL_TAGS, *SOURCE_TAGS})
+"""All tags that a trial's run can have from here; people add others."""
+
+
 class MetricRow(NamedTuple):
     """One point of a curve; ``milliseconds`` since 1970."""
 
@@ -76,7 +85,7 @@ def trial_tags(record: TrialRecord) -> dict[str, str]:
         **_present(_TRIAL_TAGS, vars(record)),
         **SOURCE_TAGS,
     }
-    return tags if record.git_commit is None else {**tags, "mlflow.source.git.commit": record.git_commit}
+    return tags if record.git_commit is None else {**tags, _COMMIT_TAG: record.git_commit}
 
 
 def cell_parameters(cell: PlannedCell) -> dict[str, str]:

@@ -148,7 +148,11 @@ class MirrorThread:
             return False
         if self._failing:
             self._failing = False
-            _log.info("MLflow at %s answers again", masked(self._mirror.tracking_uri))
+            _log.warning(
+                "MLflow at %s can be written again; what study %s has on record goes there now",
+                masked(self._mirror.tracking_uri),
+                self._mirror.study,
+            )
         return True
 
 

@@ -12,7 +12,7 @@ from study.location import is_remote
 from study.tracking.address import create_database, set_client_settings
 from study.tracking.content import MetricRow
 from study.tracking.finished_files import FinishedFile
-from study.tracking.state import STATE_TAG
+from study.tracking.state import STATE_TAG, hash_of
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -21,18 +21,47 @@ if TYPE_CHECKING:
 METRICS_IN_A_BATCH = 500
 """MLflow takes 1,000; half of them reach a slow server within its timeout."""
 
+RUNS_IN_A_PAGE = 200
+"""Runs with all their tags, parameters and last values that are in memory at one time while a mirror connects."""
+
 _IDENTITY_TAGS = {"study": "study", "cell": "cell", "trial": "trial_key"}
 """By level: the tag that tells its runs apart."""
 
 
 @dataclass
 class MirroredRun:
-    """What MLflow holds of a run, as far as the mirror needs it; kept up to date by :class:`MirroredRuns`."""
+    """What MLflow holds of a run, as far as the mirror needs it; kept up to date by :class:`MirroredRuns`.
+
+    ``found``: it was there before this mirror, whose predecessor may have been cut off while it sent.
+    """
 
     run_id: str
     status: str
     tags: dict[str, str]
     parameters: dict[str, str]
+    found: bool = True
+
+
+@dataclass(frozen=True)
+class KnownRun:
+    """A run in short, for studies of many: ``content`` is the hash of its tags and parameters."""
+
+    run_id: str
+    status: str
+    state: str
+    content: str
+
+    @classmethod
+    def of(cls, run: MirroredRun, names: frozenset[str]) -> KnownRun:
+        """``run`` in short; ``names`` are the tags that count, for people add tags of their own."""
+        return cls(
+            run.run_id, run.status, run.tags.get(STATE_TAG, ""), hash_of_content(run.tags, run.parameters, names)
+        )
+
+
+def hash_of_content(tags: Mapping[str, str], parameters: Mapping[str, str], names: frozenset[str]) -> str:
+    """A hash of those ``tags`` that have one of ``names``, and of ``parameters``."""
+    return hash_of((sorted((key, tags[key]) for key in names & tags.keys()), sorted(parameters.items())))
 
 
 def mirror_errors() -> tuple[type[Exception], ...]:
@@ -52,35 +81,65 @@ class MirroredRuns:
 
     Opening makes the database and the experiment where they are missing, and takes a deleted experiment back.
     Of two runs of one identity (a create whose answer was lost was asked for again) the one that was written stays.
+    A trial's run is held in short until it is looked for, and again once it is closed.
 
     Args:
         tracking_uri: of a server or a database.
         study: the experiment's name.
         artifacts: where its runs keep files; None leaves it to the server.
         description: shown above the list of runs.
+        names: of the tags that a trial's run is compared by.
     """
 
-    def __init__(self, tracking_uri: str, study: str, artifacts: str | None, description: str) -> None:
+    def __init__(
+        self, tracking_uri: str, study: str, artifacts: str | None, description: str, names: frozenset[str]
+    ) -> None:
         set_client_settings()
         create_database(tracking_uri)
         from mlflow import MlflowClient
 
         self._tracking_uri = tracking_uri
+        self._names = names
         self._client: MlflowClient = MlflowClient(tracking_uri=tracking_uri)
         self._experiment_id = self._open_experiment(study, artifacts, description)
-        self._runs: dict[tuple[str, str], MirroredRun] = {}
+        self._known: dict[tuple[str, str], KnownRun] = {}
+        self._open: dict[tuple[str, str], MirroredRun] = {}
         self._find_runs()
 
+    def known(self, level: str, identity: str) -> KnownRun | None:
+        """The run of ``level`` (study, cell or trial) and ``identity`` in short; None where there is none."""
+        run = self._open.get((level, identity))
+        return self._known.get((level, identity)) if run is None else KnownRun.of(run, self._names)
+
     def find(self, level: str, identity: str) -> MirroredRun | None:
-        """The run of ``level`` (study, cell or trial) and ``identity``; None where there is none."""
-        return self._runs.get((level, identity))
+        """The run of ``level`` and ``identity``, asked of MLflow if it is known in short; None where there is none."""
+        place = (level, identity)
+        if place not in self._open and place in self._known:
+            self._open[place] = _as_mirrored(self._client.get_run(self._known[place].run_id))
+        return self._open.get(place)
+
+    @property
+    def opened(self) -> tuple[MirroredRun, ...]:
+        """The runs that are held in full."""
+        return tuple(self._open.values())
+
+    def close(self, level: str, identity: str) -> None:
+        """Hold the run in short from now on."""
+        run = self._open.pop((level, identity), None)
+        if run is not None:
+            self._known[level, identity] = KnownRun.of(run, self._names)
 
     def create(self, level: str, name: str, started_ms: int, tags: Mapping[str, str]) -> MirroredRun:
         """A new run, its identity read from ``tags``."""
         created = self._client.create_run(self._experiment_id, start_time=started_ms, run_name=name, tags=dict(tags))
-        run = MirroredRun(run_id=created.info.run_id, status=created.info.status, tags=dict(tags), parameters={})
-        self._runs[level, tags[_IDENTITY_TAGS[level]]] = run
+        run = MirroredRun(created.info.run_id, created.info.status, dict(tags), parameters={}, found=False)
+        self._open[level, tags[_IDENTITY_TAGS[level]]] = run
         return run
+
+    def points(self, run: MirroredRun, name: str) -> list[MetricRow]:
+        """All that MLflow holds of the metric ``name``."""
+        history = self._client.get_metric_history(run.run_id, name)
+        return [MetricRow(point.key, point.value, point.timestamp, point.step) for point in history]
 
     def write(
         self,
@@ -132,7 +191,11 @@ class MirroredRuns:
 
     def delete(self, level: str, identity: str) -> None:
         """Delete a run, as MLflow does: it can be restored there until its garbage is collected."""
-        self._client.delete_run(self._runs.pop((level, identity)).run_id)
+        run = self.find(level, identity)
+        if run is not None:
+            self._client.delete_run(run.run_id)
+            del self._open[level, identity]
+            self._known.pop((level, identity), None)
 
     def put_files(self, run: MirroredRun, files: Sequence[FinishedFile], tops: Sequence[str]) -> None:
         """Make ``files`` the artifacts of ``run`` at and below ``tops``; others that lie there are removed."""
@@ -178,22 +241,26 @@ class MirroredRuns:
     def _find_runs(self) -> None:
         token = None
         while True:
-            page = self._client.search_runs([self._experiment_id], max_results=1000, page_token=token)
+            page = self._client.search_runs([self._experiment_id], max_results=RUNS_IN_A_PAGE, page_token=token)
             for found in page:
-                self._take_in(found)
+                self._take_in(_as_mirrored(found))
             token = page.token
             if not token:
                 return
 
-    def _take_in(self, found: Run) -> None:
-        tags = dict(found.data.tags)
-        level = tags.get("level", "")
-        if level not in _IDENTITY_TAGS or _IDENTITY_TAGS[level] not in tags:
+    def _take_in(self, found: MirroredRun) -> None:
+        level = found.tags.get("level", "")
+        if level not in _IDENTITY_TAGS or _IDENTITY_TAGS[level] not in found.tags:
             return
-        place = (level, tags[_IDENTITY_TAGS[level]])
-        run = MirroredRun(found.info.run_id, found.info.status, tags, dict(found.data.params))
-        known = self._runs.get(place)
-        if known is not None:
-            run, spare = (known, run) if STATE_TAG in known.tags else (run, known)
+        place = (level, found.tags[_IDENTITY_TAGS[level]])
+        run, other = KnownRun.of(found, self._names), self.known(*place)
+        if other is not None:
+            run, spare = (other, run) if other.state else (run, other)
             self._client.delete_run(spare.run_id)
-        self._runs[place] = run
+        self._known[place] = run
+        if level != "trial" and run.run_id == found.run_id:
+            self._open[place] = found
+
+
+def _as_mirrored(found: Run) -> MirroredRun:
+    return MirroredRun(found.info.run_id, found.info.status, dict(found.data.tags), dict(found.data.params))

@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -639,15 +639,179 @@ def test_a_run_that_was_created_twice_is_one_again(folder: ResultsFolder) -> Non
     assert live_runs(folder)[TRIAL] == kept
 
 
-def test_a_trial_taken_up_at_an_earlier_checkpoint_keeps_its_curve(folder: ResultsFolder) -> None:
+def content(folder: ResultsFolder, database: Path | None = None) -> dict[str, tuple[Any, ...]]:
+    """By name, all that MLflow holds of every run that is not deleted; ids as names, so that two databases compare."""
+    connection = sqlite3.connect(database or folder.root / "mlflow.db")
+    try:
+        ask = connection.execute
+        names = dict(ask("select run_uuid, name from runs where lifecycle_stage = 'active'").fetchall())
+        return {
+            name: (
+                *ask("select status, start_time from runs where run_uuid = ?", (run,)).fetchone(),
+                sorted(ask("select key, value from params where run_uuid = ?", (run,)).fetchall()),
+                sorted(
+                    (key, names.get(value, value))
+                    for key, value in ask("select key, value from tags where run_uuid = ?", (run,)).fetchall()
+                ),
+                sorted(ask("select key, step, value, timestamp from metrics where run_uuid = ?", (run,)).fetchall()),
+                sorted(ask("select key, step, value from latest_metrics where run_uuid = ?", (run,)).fetchall()),
+            )
+            for run, name in names.items()
+        }
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def rebuilt(folder: ResultsFolder, tmp_path: Path, migrated: Path) -> Callable[[], dict[str, tuple[Any, ...]]]:
+    """What a mirror that sees the folder for the first time makes of it."""
+
+    def make() -> dict[str, tuple[Any, ...]]:
+        shutil.copyfile(migrated, tmp_path / "rebuilt.db")
+        MlflowMirror(f"sqlite:///{tmp_path / 'rebuilt.db'}", folder.root).sync_folder()
+        return content(folder, tmp_path / "rebuilt.db")
+
+    return make
+
+
+Rebuilt = Callable[[], dict[str, tuple[Any, ...]]]
+
+
+def trained_again(whole: TrialRecord, after: int) -> TrialRecord:
+    """The record with other clocks after so many epochs: a worker was lost, and they were trained again."""
+    later = tuple(replace(entry, ended_at=entry.ended_at + 99, seconds=7.0) for entry in whole.epochs[after:])
+    return replace(whole, epochs=whole.epochs[:after] + later)
+
+
+def test_a_trial_taken_up_at_an_earlier_checkpoint_shows_the_epochs_of_its_record(
+    folder: ResultsFolder, rebuilt: Rebuilt
+) -> None:
     mirror = mirror_of(folder)
     mirror.sync(running(epochs=5))
-    once = curve(folder, TRIAL, "val_accuracy")
     mirror.sync(running(epochs=3))
-    later = tuple(replace(entry, ended_at=entry.ended_at + 99, seconds=7.0) for entry in record(epochs=6).epochs[3:])
-    mirror.sync(replace(record(epochs=6), epochs=record(epochs=3).epochs + later))
-    assert curve(folder, TRIAL, "val_accuracy")[:5] == once
-    assert [step for step, _, _ in curve(folder, TRIAL, "val_accuracy")] == [1, 2, 3, 4, 5, 6]
+    ended = trained_again(record(epochs=6), after=3)
+    seal(folder, ended)
+    mirror.sync_folder()
+    assert [(step, at) for step, _, at in curve(folder, TRIAL, "val_accuracy")] == [
+        (entry.epoch, 1000 * entry.ended_at) for entry in ended.epochs
+    ]
+    assert content(folder) == rebuilt()
+
+
+@pytest.mark.parametrize("first", [running(epochs=5), record(epochs=5, status="failed")], ids=["running", "failed"])
+@pytest.mark.parametrize("lost", ["mirror_state", "mirror_state status reason"])
+def test_a_mirror_killed_before_the_state_was_written_leaves_no_point_of_epochs_that_were_trained_again(
+    folder: ResultsFolder, rebuilt: Rebuilt, first: TrialRecord, lost: str
+) -> None:
+    mirror_of(folder).sync(first)
+    connection = sqlite3.connect(folder.root / "mlflow.db")
+    with connection:
+        for tag in lost.split():
+            connection.execute("delete from tags where key = ? and run_uuid = ?", (tag, live_runs(folder)[TRIAL]))
+    connection.close()
+    seal(folder, trained_again(record(epochs=6), after=3))
+    mirror_of(folder).sync_folder()
+    assert [step for step, _, _ in curve(folder, TRIAL, "val_loss")] == [1, 2, 3, 4, 5, 6]
+    assert content(folder) == rebuilt()
+
+
+def test_a_mirror_killed_between_two_batches_is_completed_in_the_same_run(
+    folder: ResultsFolder, rebuilt: Rebuilt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """150 epochs are four batches; the second one's answer is lost, and the process with it."""
+    from mlflow import MlflowClient
+
+    seal(folder, record(epochs=150))
+    send = MlflowClient.log_batch
+    batches = []
+
+    def cut(client: MlflowClient, run_id: str, **batch: Any) -> None:
+        send(client, run_id, **batch)
+        batches.append(len(batch.get("metrics", ())))
+        if batches.count(500) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MlflowClient, "log_batch", cut)
+        with pytest.raises(KeyboardInterrupt):
+            mirror_of(folder).sync_folder()
+    assert 0 < len(curve(folder, TRIAL, "learning_rate")) < 150
+    begun = live_runs(folder)[TRIAL]
+    mirror_of(folder).sync_folder()
+    assert live_runs(folder)[TRIAL] == begun
+    assert content(folder) == rebuilt()
+
+
+def test_a_failed_trial_that_is_tried_again_keeps_no_final_values_of_the_failed_try(
+    folder: ResultsFolder, rebuilt: Rebuilt
+) -> None:
+    mirror = mirror_of(folder)
+    mirror.sync(record(epochs=2, status="failed", reason="its worker was lost"))
+    mirror.sync(running(epochs=3))
+    seal(folder, record(epochs=4))
+    mirror.sync_folder()
+    assert [step for step, _, _ in curve(folder, TRIAL, "seconds")] == [4]
+    assert content(folder) == rebuilt()
+
+
+def test_a_cell_that_confirms_another_configuration_shows_the_new_mean_alone(
+    folder: ResultsFolder, rebuilt: Rebuilt
+) -> None:
+    """Means of 0.25 and 0.75, then of 0.5 alone: the old two would stay beside the new one, and be the latest."""
+    old = [record("key0", test_metric=0.25, ended_at=1e9), record("key1", seed=95, test_metric=0.75, ended_at=2e9)]
+    seal(folder, *old, record("key9", phase="search", number=7))
+    mirror = mirror_of(folder)
+    mirror.sync_folder()
+    cell = "bi-GCN Digits 100k"
+    assert [value for _, value, _ in curve(folder, cell, "test_accuracy_mean")] == [0.25, 0.5]
+    seal(folder, *(replace(entry, status="superseded", reason="another one was chosen") for entry in old))
+    seal(folder, record("key2", seed=12, test_metric=0.5, ended_at=3e9))
+    assert mirror.sync_folder() == 3
+    assert curve(folder, cell, "test_accuracy_mean") == [(1, 0.5, 3_000_000_000_000)]
+    children = query(
+        folder, "select count(*) from tags where key = 'mlflow.parentRunId' and value = ?", live_runs(folder)[cell]
+    )
+    assert children == [(4,)]
+    assert content(folder) == rebuilt()
+    once = dump(folder)
+    mirror_of(folder).sync_folder()
+    assert dump(folder) == once
+
+
+def test_a_mirror_that_lost_its_server_reads_no_trial_again_that_arrived(folder: ResultsFolder) -> None:
+    seal(folder, record(), record("key1", seed=95))
+    write_record(running("key5", 2), folder.live_record("key5"))
+    mirror = mirror_of(folder)
+    assert mirror.sync_folder() == 3
+    mirror.disconnect()
+    seal(folder, record("key2", seed=12))
+    assert mirror.sync_folder() == 2, "the live one and the new one"
+
+
+def test_a_server_that_comes_back_with_an_older_state_gets_what_it_lost(
+    folder: ResultsFolder, rebuilt: Rebuilt, tmp_path: Path
+) -> None:
+    seal(folder, record())
+    mirror = mirror_of(folder)
+    mirror.sync_folder()
+    shutil.copyfile(folder.root / "mlflow.db", tmp_path / "backup.db")
+    seal(folder, record("key1", seed=95))
+    mirror.sync_folder()
+    mirror.disconnect()
+    shutil.copyfile(tmp_path / "backup.db", folder.root / "mlflow.db")
+    assert mirror.sync_folder() == 1
+    assert content(folder) == rebuilt()
+
+
+def test_a_trial_that_ended_is_held_in_short(folder: ResultsFolder) -> None:
+    """What a mirror holds grows with the trials by an id and three hashes each; what waits is on disk alone."""
+    seal(folder, *(record(f"key{number}", seed=number) for number in range(5)))
+    write_record(running("live", 2), folder.live_record("live"))
+    for mirror in (mirror_of(folder), mirror_of(folder)):
+        mirror.sync_folder()
+        held = [run.tags.get("trial_key") for run in mirror.connect().opened if run.tags["level"] == "trial"]
+        assert held in ([], ["live"])
+        assert len(mirror.connect().opened) == 1 + 2 + len(held)
 
 
 @pytest.mark.parametrize(
@@ -798,7 +962,7 @@ def test_a_database_that_cannot_be_made_is_made_when_it_can_be(
     assert thread.step() is False
     (tmp_path / "blocked").unlink()
     assert thread.step() is True
-    assert [entry.levelname for entry in caplog.records if entry.name.startswith("study")] == ["WARNING", "INFO"]
+    assert [entry.levelname for entry in caplog.records if entry.name.startswith("study")] == ["WARNING", "WARNING"]
     shutil.copyfile(tmp_path / "blocked" / "mlflow.db", folder.root / "mlflow.db")
     assert state_of(folder, TRIAL)[0] == "FINISHED"
 
