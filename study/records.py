@@ -8,6 +8,7 @@ This module is all that ``reports`` knows of ``study``; it imports neither torch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -51,6 +52,9 @@ __all__ = [
 
 FILES_AT_ONCE = 500
 """Files of single records that become one table."""
+
+_KEY = re.compile(r"[^./\\\0][^/\\\0]*")
+"""What a trial's key is made of: files of its name are looked for in several folders, and in no other."""
 
 _ROWS_AT_ONCE = 200
 """Rows that are Python objects at one time: a long trial's epochs take a hundred times the memory of its columns."""
@@ -174,6 +178,12 @@ def _compacted_groups(folder: Path, columns: Sequence[str] | None, after: str) -
         keys = group.column("key").to_pylist()
         if any(one >= other for one, other in zip([last, *keys], keys, strict=False)):
             raise RecordError(f"{path}: its rows are not ordered by key; put back the file that `compact` wrote")
+        nameless = [key for key in keys if not _KEY.fullmatch(key)]
+        if nameless:
+            raise RecordError(
+                f"{path}: found the key {nameless[0]!r}, which no file of a trial can be called; "
+                "put back the file that `compact` wrote"
+            )
         last = keys[-1] if keys else last
         rows = group.filter(pc.greater(group.column("key"), after)) if after else group
         if rows.num_rows:

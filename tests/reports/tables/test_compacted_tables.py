@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from made_studies import runs, trial, vanilla, worked_study, write_study
 
+from reports.compare.smoothing import compare_smoothing
 from reports.records.load import load_records, load_results
 from reports.records.plan import ResultsError
 from reports.tables.write import write_tables
@@ -72,6 +73,20 @@ def test_a_cut_compacted_file_is_named(tmp_path: Path, kept: int) -> None:
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(ResultsError, match=r"compacted\.parquet: not a readable Parquet file"):
         load_results(tmp_path)
+
+
+@pytest.mark.parametrize("key", ["../../outside", "..", ".hidden", "a/b", r"a\b", "a\x00b"])
+def test_a_key_that_would_lead_out_of_its_folder_is_refused(tmp_path: Path, key: str) -> None:
+    """Files of a trial are found by its key, such as its over-smoothing; a single record's is the name of its file."""
+    cell = vanilla("digits", "gcn", seeds=[41])
+    compact(write_study(tmp_path, [cell], runs(cell, [0.5])))
+    path = tmp_path / "records" / COMPACTED_FILE
+    table = read_table(path)
+    renamed = table.set_column(0, SCHEMA.field("key"), pa.array([key]))
+    assert table.column_names[0] == "key"
+    pq.write_table(renamed, path)
+    with pytest.raises(RecordError, match=r"compacted\.parquet: found the key .*, which no file of a trial can be"):
+        compare_smoothing(tmp_path, "information_gain_kde")
 
 
 def test_a_compacted_file_that_somebody_rewrote_is_named(tmp_path: Path) -> None:
