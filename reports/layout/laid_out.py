@@ -12,6 +12,7 @@ from reports.layout.placed import SELECTED_BY, Placed, expected_label
 from reports.published.rows import paper_datasets
 from reports.records.plan import ResultsError
 from reports.summary.summarise import Spread
+from reports.words.plain_text import settings_text
 from reports.words.prose import METRIC_NAMES, Marked, Note, Part, Text
 
 EM_DASH = "—"
@@ -221,7 +222,7 @@ RECORD_FIELDS = (
 
 
 def _record(cell: Placed) -> dict[str, object]:
-    departures = "; ".join(f"{key}={value}" for key, value in sorted(cell.values["departures"].items()))
+    departures = settings_text(cell.values["departures"].items())
     values = (
         *(cell.name, f"{cell.label.prefix}-{cell.label.name}" if cell.label.prefix else cell.label.name),
         *(departures if name == "departures" else cell.values[name] for name in SELECTED_BY),

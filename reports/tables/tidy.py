@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from reports.layout.result_table import Entry, ResultTable
-from reports.words.plain_text import csv_text, plain
+from reports.words.plain_text import csv_text, plain, settings_text
 
 _PLANNED = ("dataset", "dataset_title", "metric", "direction", "backbone")
 
@@ -13,8 +13,9 @@ _PLANNED = ("dataset", "dataset_title", "metric", "direction", "backbone")
 def render_csv(table: ResultTable) -> str:
     """One line a cell in the order of the table; metrics as unrounded fractions, unknown values empty.
 
-    ``last_epoch`` is the mean 0-based index of the last epoch; ``mark`` is plain, better or best; ``faces`` is the
-    vanilla cell it is compared with; ``gaps`` says which runs are missing and why.
+    ``pos_enc_dim``, ``semantics`` and ``departures`` are the plan's. ``last_epoch`` is the mean 0-based index of the
+    last epoch; ``mark`` is plain, better or best; ``faces`` is the vanilla cell it is compared with; ``gaps`` says
+    which runs are missing and why.
     """
     rows = [_row(table.study, entry) for entry in table.entries]
     return csv_text(list(rows[0]), rows)
@@ -29,6 +30,9 @@ def _row(study: str, entry: Entry) -> dict[str, object]:
         "model": plain(entry.label),
         **{key: getattr(summary.cell, key) for key in _PLANNED},
         **asdict(summary.chosen),
+        "pos_enc_dim": summary.cell.pos_enc_dim,
+        "semantics": summary.cell.semantics,
+        "departures": settings_text(summary.cell.departures),
         "n": summary.finished,
         "n_asked": summary.asked,
         "test_mean": summary.test.mean if summary.test else None,

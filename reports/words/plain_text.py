@@ -25,6 +25,11 @@ def plain(part: Part) -> str:
     return part.words if isinstance(part, Marked) else part
 
 
+def settings_text(settings: Iterable[tuple[str, object]]) -> str:
+    """Settings by name in one cell of a CSV file, ordered by name; empty without any."""
+    return "; ".join(f"{name}={value}" for name, value in sorted(settings))
+
+
 def csv_text(fields: Sequence[str], records: Iterable[Mapping[str, object]]) -> str:
     """A CSV file of one line a record; what a record lacks is empty."""
     stream = io.StringIO()

@@ -61,6 +61,24 @@ def test_csv_holds_the_unrounded_numbers(tmp_path: Path) -> None:
     assert (row["test_std"], row["n"], row["n_asked"], row["last_epoch"]) == ("0.0", "3", "3", "2.0")
 
 
+def test_csv_tells_apart_rows_that_differ_in_settings_alone(tmp_path: Path) -> None:
+    settings = [
+        {"semantics": "paper", "pos_enc_dim": None, "departures": {}},
+        {"semantics": "released", "pos_enc_dim": None, "departures": {}},
+        {"semantics": "released", "pos_enc_dim": 8, "departures": {}},
+        {"semantics": "released", "pos_enc_dim": 8, "departures": {"readout": "sum", "gcn_normalisation": "mean"}},
+    ]
+    cells = [vanilla("zinc", "gcn", id=f"cell {place}", **changes) for place, changes in enumerate(settings)]
+    path = write_tables(write_study(tmp_path, cells, []), tmp_path / "tables").csv
+    rows = csv.DictReader(path.open(encoding="utf-8"))
+    assert {row["cell"]: (row["semantics"], row["pos_enc_dim"], row["departures"]) for row in rows} == {
+        "cell 0": ("paper", "", ""),
+        "cell 1": ("released", "", ""),
+        "cell 2": ("released", "8", ""),
+        "cell 3": ("released", "8", "gcn_normalisation=mean; readout=sum"),
+    }
+
+
 def test_an_empty_study_is_a_table_of_dashes(tmp_path: Path) -> None:
     write_study(tmp_path, [vanilla("zinc", "gcn"), gated("zinc", "gcn")], [])
     files = write_tables(tmp_path, tmp_path / "tables")
