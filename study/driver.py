@@ -19,10 +19,10 @@ from study.claim import claim
 from study.cluster import Slots, start_ray, stop_on_sigterm, stop_ray
 from study.coordinator import MakeAssignment, StudyCoordinator
 from study.faults import StudyInterruptedError, require_folder
+from study.kept_log import kept_log
 from study.lease import Lease
 from study.live_view import LiveView
 from study.location import absolute
-from study.log import StudyLog
 from study.node_check import NodeNeeds, look_at_nodes, require_fit, told_differences
 from study.node_data import STORE_FOLDER
 from study.plan import StudyPlan
@@ -111,7 +111,7 @@ def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions
         assign = _assignments(spec, folder, options, fingerprints)
         coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign, lease.attempt)
         if not coordinator.done:
-            with StudyLog(folder.log_file), _logged(coordinator, spec):
+            with kept_log(folder, lease.attempt), _logged(coordinator, spec):
                 tables = _train(coordinator, spec, folder, lease, options, console)
         else:
             tables = write_tables(folder.root, folder.tables)

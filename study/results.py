@@ -75,6 +75,11 @@ class ResultsFolder:
         return self.root / "log.jsonl"
 
     @property
+    def logs(self) -> Path:
+        """In an object store, where nothing can be appended: a log of each run, by the number of its lease."""
+        return self.root / "log"
+
+    @property
     def tables(self) -> Path:
         return self.root / "tables"
 
