@@ -123,7 +123,7 @@ def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions
 
 @contextmanager
 def _logged(coordinator: StudyCoordinator, spec: StudySpec) -> Iterator[None]:
-    """Say in the log when the run began, and how it ended."""
+    """Say in the log when the run began, and how it ended; the screen is told by others."""
     code = git_state(Path(__file__).parent)
     changed = " with changes" if code.dirty else ""
     logger.info(
@@ -132,7 +132,7 @@ def _logged(coordinator: StudyCoordinator, spec: StudySpec) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        logger.error("the run ends with %s: %s", type(error).__name__, error, extra={"event": "run_broke"})
+        logger.info("the run ends with %s: %s", type(error).__name__, error, extra={"event": "run_broke"})
         raise
     told = "the run ends, and all is done" if coordinator.done else "the run was stopped"
     logger.info("%s", told, extra={"event": "run_ended" if coordinator.done else "run_stopped"})
