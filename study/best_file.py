@@ -254,5 +254,8 @@ def _confirm(best: Sequence[BestConfiguration]) -> Iterator[str]:
 
 def _resources(spec: StudySpec) -> Iterator[str]:
     yield "resources:                   # of the machine"
+    auto = spec.resources.gpus_per_trial == "auto"
     for key, value in spec.resources.model_dump().items():
+        if key == "max_trials_per_gpu" and not auto:
+            continue  # it would limit nothing
         yield from _entry(key, value, RESOURCE_COMMENTS[key], "  ")
