@@ -167,7 +167,7 @@ def _train(
     stop_on_sigterm()
     try:
         if spec.resources.gpus_per_trial == "auto":
-            slots = _decide_gpus(assign, plan, folder, slots, console)
+            slots = _decide_gpus(assign, plan, folder, console)
         _check_nodes(assign.resources, options, slots, console)
         beside = "one at a time" if slots.total == 1 else f"{slots.total} side by side"
         console.print(
@@ -184,11 +184,12 @@ def _train(
         stop_ray()
 
 
-def _decide_gpus(assign: _Assignments, plan: StudyPlan, folder: ResultsFolder, slots: Slots, console: Console) -> Slots:
+def _decide_gpus(assign: _Assignments, plan: StudyPlan, folder: ResultsFolder, console: Console) -> Slots:
     """Give the trials to come their share of a GPU; the slots that there are then."""
     gpus = 0.0 if assign.options.on_cpu else gpus_of_cluster()
     if gpus:
-        _check_nodes(assign.spec.resources.with_gpus(1.0), assign.options, slots, console)
+        alone = assign.spec.resources.with_gpus(1.0)
+        _check_nodes(alone, assign.options, slots_of_cluster(alone), console)
     assign.resources, told = packed_resources(plan, assign.spec, folder, gpus, assign.probe)
     console.print(told, markup=False, highlight=False, soft_wrap=True)
     return slots_of_cluster(assign.resources)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from conftest import Studies
 from finished import records
 from started import ROOT, run_study
+
+from benchmarks.faults.nodes import cluster
 
 pytestmark = pytest.mark.system
 
@@ -75,6 +79,30 @@ def test_threads_are_set_before_pytorch_starts_and_auto_is_no_gpu_where_there_is
     assert {record.threads for record in records(results).values()} == {2}
     assert "gpus_per_trial: auto: the cluster has no GPU, trials run on CPUs" in ended.out
     assert not (results / "packing.json").exists()
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="a trial of two cores")
+def test_threads_are_set_on_the_nodes_of_a_cluster_whatever_started_them(studies: Studies, tmp_path: Path) -> None:
+    """One node has a GPU, says Ray; ``auto`` asks that node alone, whose torch finds none."""
+    # Ray's sockets lie there: their paths must be short.
+    short = Path(tempfile.mkdtemp(prefix="cores-"))
+    (tmp_path / "watching_layer.py").write_text(LAYER)
+    file, seen = tmp_path / "study.yaml", tmp_path / "seen"
+    file.write_text(STUDY)
+    where = {**studies.environment, "PYTHONPATH": str(tmp_path)}
+    with cluster(short / "ray") as nodes:
+        nodes.join(cpus=2, environment={"OMP_NUM_THREADS": "1", "SEEN_IN": str(seen)})
+        arguments = ("run", file, "--data", studies.data, "--address", nodes.address, "--results")
+        ended = run_study(*arguments, tmp_path / "results", environment=where).end()
+        assert ended.code == 0, ended
+        with_gpu = nodes.join(cpus=2, gpus=1)
+        refused = run_study(*arguments, tmp_path / "other", environment=where).end()
+    shutil.rmtree(short, ignore_errors=True)
+    assert set(seen.read_text().splitlines()) == {json.dumps({"environment": "2", "threads": 2, "in_training": 2})}
+    assert refused.code == 2
+    assert refused.err.startswith(
+        f"error: node 127.0.0.1 ({with_gpu.id[:8]}): trials ask for a GPU, and its torch finds "
+    )
 
 
 def test_a_probe_runs_as_a_task_of_the_cluster_on_a_gpu_of_its_own(studies: Studies, tmp_path: Path) -> None:
