@@ -41,20 +41,27 @@ def plan(
         bool, typer.Option("--measure", help="Train a few batches of each cell's heaviest model, to estimate hours.")
     ] = False,
     earlier: Annotated[
-        Path | None, typer.Option("--from", metavar="RESULTS", help="Estimate hours from an earlier study's records.")
+        str | None, typer.Option("--from", metavar="RESULTS", help="Estimate hours from an earlier study's records.")
     ] = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Trials side by side, for the estimate.")] = None,
     data: DataFolder = Path("data"),
 ) -> None:
     """Show what FILE would run, without running it: cells, widths, parameters, trials, seeds, rungs, epochs, hours."""
     from study import plan as planning
+    from study.location import location
     from study.plan.hours import render_estimate
     from study.planned_hours import planned_hours
     from study.spec import load_study
 
     spec = load_study(file)
     planned = planning.plan(spec)
-    told = planned_hours(planned, spec, earlier=earlier, data=data if measure else None, slots=slots)
+    told = planned_hours(
+        planned,
+        spec,
+        earlier=None if earlier is None else location(earlier),
+        data=data if measure else None,
+        slots=slots,
+    )
     if as_json:
         sys.stdout.write(json.dumps(planning.plan_json(planned, told), indent=2) + "\n")
     else:
@@ -130,7 +137,7 @@ def status(
 
 @app.command()
 def best(
-    results: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder.")],
+    results: Results,
     cell: Annotated[str | None, typer.Argument(metavar="CELL", help="The cell's name; else all of them.")] = None,
     out: Annotated[
         Path | None,
@@ -141,8 +148,9 @@ def best(
     """Write the best configuration of CELL, or of every cell, as a study file that runs as it is."""
     from study.best import best_of_study
     from study.best_file import best_study_text, write_best
+    from study.location import location
 
-    found = best_of_study(results, cell)
+    found = best_of_study(location(results), cell)
     if out is None:
         sys.stdout.write(best_study_text(found.cells, found.spec))
     else:

@@ -17,7 +17,7 @@ from study.key_comments import KEY_COMMENTS, RESOURCE_COMMENTS
 from study.space import configuration
 from study.spec import StudySpec
 from study.spec.hyperparameters import Value, exists
-from study.whole_files import replacing
+from study.whole_files import write_whole
 
 _LONGEST_NAME = 100
 _COMMENT_COLUMN = 28
@@ -78,8 +78,7 @@ def write_best(found: BestOfStudy, out: Path, *, force: bool = False) -> list[Pa
         raise BestError(f"{there[0]}: is there already; name another place with --out, or replace it with --force")
     for path, text in texts.items():
         require_folder(path.parent, "--out")
-        with replacing(path) as temporary:
-            temporary.write_text(text)
+        write_whole(path, text.encode())
     return list(texts)
 
 
@@ -255,5 +254,8 @@ def _confirm(best: Sequence[BestConfiguration]) -> Iterator[str]:
 
 def _resources(spec: StudySpec) -> Iterator[str]:
     yield "resources:                   # of the machine"
+    auto = spec.resources.gpus_per_trial == "auto"
     for key, value in spec.resources.model_dump().items():
+        if key == "max_trials_per_gpu" and not auto:
+            continue  # it would limit nothing
         yield from _entry(key, value, RESOURCE_COMMENTS[key], "  ")

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from study.node_code import shipped_code
 from study.spec import ResourcesSpec
+from study.threads import thread_variables, variables_set
 from study.tracking.address import masked_addresses
 
 ANSWER_WITHIN_S = 10.0
@@ -54,7 +55,7 @@ class Slots:
         there = [node["Resources"] for node in nodes if node["Alive"]]
         total = sum(_slots_of(node, resources) for node in there)
         largest: dict[str, float] = max(there, key=lambda node: _slots_of(node, resources), default={})
-        gpus = resources.gpus_per_trial
+        gpus = resources.gpus
         return cls(
             total=min(total, resources.max_concurrent) if resources.max_concurrent else total,
             on_a_node=_slots_of(largest, resources),
@@ -122,20 +123,40 @@ def start_ray(address: str | None, resources: ResourcesSpec, backbones: Iterable
 
     # Ray prints what it has to say of a lost worker into the study's view; the study says it itself.
     ray._private.worker._worker_logs_enabled = False
+    threads = thread_variables(resources.cpus_per_trial)
     if address is None:
-        # Without an address Ray would join whatever cluster it finds on this machine.
-        _connect("local")
+        with variables_set(threads):
+            # Without an address Ray would join whatever cluster it finds on this machine.
+            _connect("local")
     else:
         with shipped_code(backbones) as runtime_env:
-            _join(address, runtime_env)
+            _join(address, {**runtime_env, "env_vars": {**runtime_env.get("env_vars", {}), **threads}})
+    return slots_of_cluster(resources)
+
+
+def slots_of_cluster(resources: ResourcesSpec) -> Slots:
+    """How many trials fit side by side on the cluster that was started or joined.
+
+    Raises:
+        ClusterError: no node of it holds a trial.
+    """
+    import ray  # after prepare_environment
+
     slots = Slots.of(ray.nodes(), resources)
     if slots.total < 1:
         raise ClusterError(
-            f"resources: a trial asks for {resources.cpus_per_trial} CPUs and {resources.gpus_per_trial:g} GPUs, and "
+            f"resources: a trial asks for {resources.cpus_per_trial} CPUs and {resources.gpus:g} GPUs, and "
             f"no node has them; the cluster has {ray.cluster_resources().get('CPU', 0):g} CPUs and "
             f"{ray.cluster_resources().get('GPU', 0):g} GPUs; lower resources.cpus_per_trial or gpus_per_trial"
         )
     return slots
+
+
+def gpus_of_cluster() -> float:
+    """How many GPUs the cluster has that was started or joined."""
+    import ray  # after prepare_environment
+
+    return float(ray.cluster_resources().get("GPU", 0.0))
 
 
 def stop_ray() -> None:
@@ -265,5 +286,5 @@ def _require_answer(address: str) -> None:
 
 
 def _slots_of(node: dict[str, Any], resources: ResourcesSpec) -> int:
-    asked = {"CPU": resources.cpus_per_trial, "GPU": resources.gpus_per_trial}
+    asked = {"CPU": resources.cpus_per_trial, "GPU": resources.gpus}
     return min(int(node.get(name, 0) / amount) for name, amount in asked.items() if amount > 0)

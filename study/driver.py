@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,13 +16,14 @@ from bimp.data.transfer import put_prepared
 from reports import TableFiles, write_tables
 from study.cell_run import PlannedTrial
 from study.claim import claim
-from study.cluster import Slots, start_ray, stop_on_sigterm, stop_ray
-from study.coordinator import MakeAssignment, StudyCoordinator
+from study.cluster import Slots, gpus_of_cluster, slots_of_cluster, start_ray, stop_on_sigterm, stop_ray
+from study.coordinator import StudyCoordinator
 from study.faults import StudyInterruptedError, require_folder
+from study.gpu_probe import packed_resources
+from study.kept_log import kept_log
 from study.lease import Lease
 from study.live_view import LiveView
 from study.location import absolute
-from study.log import StudyLog
 from study.node_check import NodeNeeds, look_at_nodes, require_fit, told_differences
 from study.node_data import STORE_FOLDER
 from study.plan import StudyPlan
@@ -63,7 +64,7 @@ class RunOptions:
         compared = self.address is not None and not self.allow_version_differences
         return NodeNeeds(
             versions=library_versions() if compared else {},
-            cuda=resources.gpus_per_trial > 0 and not self.on_cpu,
+            cuda=resources.gpus > 0 and not self.on_cpu,
         )
 
 
@@ -108,11 +109,11 @@ def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions
         for note in claim(folder, study_file, text, spec, plan):
             console.print(note, markup=False, highlight=False, soft_wrap=True)
         fingerprints = _checked_data(plan, options.data, console)
-        assign = _assignments(spec, folder, options, fingerprints)
+        assign = _Assignments(spec, folder, options, fingerprints)
         coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign, lease.attempt)
         if not coordinator.done:
-            with StudyLog(folder.log_file), _logged(coordinator, spec):
-                tables = _train(coordinator, spec, folder, lease, options, console)
+            with kept_log(folder, lease.attempt), _logged(coordinator, spec):
+                tables = _train(coordinator, assign, plan, folder, lease, console)
         else:
             tables = write_tables(folder.root, folder.tables)
             if options.mlflow is not None:
@@ -123,7 +124,7 @@ def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions
 
 @contextmanager
 def _logged(coordinator: StudyCoordinator, spec: StudySpec) -> Iterator[None]:
-    """Say in the log when the run began, and how it ended."""
+    """Say in the log when the run began, and how it ended; the screen is told by others."""
     code = git_state(Path(__file__).parent)
     changed = " with changes" if code.dirty else ""
     logger.info(
@@ -132,7 +133,7 @@ def _logged(coordinator: StudyCoordinator, spec: StudySpec) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        logger.error("the run ends with %s: %s", type(error).__name__, error, extra={"event": "run_broke"})
+        logger.info("the run ends with %s: %s", type(error).__name__, error, extra={"event": "run_broke"})
         raise
     told = "the run ends, and all is done" if coordinator.done else "the run was stopped"
     logger.info("%s", told, extra={"event": "run_ended" if coordinator.done else "run_stopped"})
@@ -154,17 +155,20 @@ def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, cons
 
 def _train(
     coordinator: StudyCoordinator,
-    spec: StudySpec,
+    assign: _Assignments,
+    plan: StudyPlan,
     folder: ResultsFolder,
     lease: Lease,
-    options: RunOptions,
     console: Console,
 ) -> TableFiles | None:
     """Train what is left; the tables, or None if it was interrupted."""
-    slots = start_ray(options.address, spec.resources, {run.cell.backbone for run in coordinator.cells.values()})
+    spec, options = assign.spec, assign.options
+    slots = start_ray(options.address, spec.resources, {cell.backbone for cell in plan.cells})
     stop_on_sigterm()
     try:
-        _check_nodes(spec, options, slots, console)
+        if spec.resources.gpus_per_trial == "auto":
+            slots = _decide_gpus(assign, plan, folder, console)
+        _check_nodes(assign.resources, options, slots, console)
         beside = "one at a time" if slots.total == 1 else f"{slots.total} side by side"
         console.print(
             f"{spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}", markup=False, soft_wrap=True
@@ -180,8 +184,19 @@ def _train(
         stop_ray()
 
 
-def _check_nodes(spec: StudySpec, options: RunOptions, slots: Slots, console: Console) -> None:
-    needs = options.needs(spec.resources)
+def _decide_gpus(assign: _Assignments, plan: StudyPlan, folder: ResultsFolder, console: Console) -> Slots:
+    """Give the trials to come their share of a GPU; the slots that there are then."""
+    gpus = 0.0 if assign.options.on_cpu else gpus_of_cluster()
+    if gpus:
+        alone = assign.spec.resources.with_gpus(1.0)
+        _check_nodes(alone, assign.options, slots_of_cluster(alone), console)
+    assign.resources, told = packed_resources(plan, assign.spec, folder, gpus, assign.probe)
+    console.print(told, markup=False, highlight=False, soft_wrap=True)
+    return slots_of_cluster(assign.resources)
+
+
+def _check_nodes(resources: ResourcesSpec, options: RunOptions, slots: Slots, console: Console) -> None:
+    needs = options.needs(resources)
     if options.address is None and not needs.cuda:
         return
     found = look_at_nodes(options.address, slots.nodes)
@@ -213,35 +228,49 @@ def _checked_data(plan: StudyPlan, root: Path, console: Console) -> dict[str, st
     return fingerprints
 
 
-def _assignments(
-    spec: StudySpec, folder: ResultsFolder, options: RunOptions, fingerprints: dict[str, str]
-) -> MakeAssignment:
-    code = git_state(Path(__file__).parent)
-    needs = options.needs(spec.resources)
-    # A node of a cluster may not see the data folder of this machine.
-    store = None if options.address is None else folder.root / STORE_FOLDER
-    versions = {} if store is None else {name: put_prepared(options.data / name, store) for name in fingerprints}
+class _Assignments:
+    """Completes trials with what only the driver knows; ``resources`` may be decided after trials were planned."""
 
-    def complete(trial: PlannedTrial) -> TrialAssignment:
+    def __init__(
+        self, spec: StudySpec, folder: ResultsFolder, options: RunOptions, fingerprints: dict[str, str]
+    ) -> None:
+        self.spec = spec
+        self.options = options
+        self.resources = spec.resources
+        self._folder = folder
+        self._fingerprints = fingerprints
+        self._code = git_state(Path(__file__).parent)
+        # A node of a cluster may not see the data folder of this machine.
+        self._store = None if options.address is None else folder.root / STORE_FOLDER
+        self._versions = (
+            {}
+            if self._store is None
+            else {name: put_prepared(options.data / name, self._store) for name in fingerprints}
+        )
+
+    def __call__(self, trial: PlannedTrial) -> TrialAssignment:
+        needs = self.options.needs(self.resources)
         return TrialAssignment(
             key=trial.key,
-            study=spec.name,
+            study=self.spec.name,
             cell=trial.cell,
             phase=trial.phase,
             number=trial.number,
             chosen_from=trial.chosen_from,
             budget=trial.budget,
             config=trial.config,
-            data_fingerprint=fingerprints[trial.config.dataset],
-            data_root=str(options.data.resolve()),
-            results=str(folder.root),
-            threads=max(1, int(spec.resources.cpus_per_trial)),
+            data_fingerprint=self._fingerprints[trial.config.dataset],
+            data_root=str(self.options.data.resolve()),
+            results=str(self._folder.root),
+            threads=self.resources.cpus_per_trial,
             use_gpu=needs.cuda,
-            git_commit=code.commit,
-            git_dirty=code.dirty,
-            data_version=versions.get(trial.config.dataset),
-            data_store=None if store is None else str(store),
+            git_commit=self._code.commit,
+            git_dirty=self._code.dirty,
+            data_version=self._versions.get(trial.config.dataset),
+            data_store=None if self._store is None else str(self._store),
             versions=dict(needs.versions),
         )
 
-    return complete
+    def probe(self, trial: PlannedTrial) -> TrialAssignment:
+        """The same for a trial that only measures what it takes of a GPU."""
+        return replace(self(trial), use_gpu=True)

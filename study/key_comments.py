@@ -54,7 +54,8 @@ KEY_COMMENTS: dict[str, str] = {
 
 RESOURCE_COMMENTS: dict[str, str] = {
     "cpus_per_trial": "threads of a trial",
-    "gpus_per_trial": "0: on the CPU",
+    "gpus_per_trial": "0: on the CPU; auto: what a probe finds to be enough",
+    "max_trials_per_gpu": "that auto packs on one",
     "max_concurrent": "trials side by side; null: as many as fit",
 }
 """And for every key of ``resources``."""

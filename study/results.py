@@ -75,6 +75,16 @@ class ResultsFolder:
         return self.root / "log.jsonl"
 
     @property
+    def packing_file(self) -> Path:
+        """What a trial of each cell took of a GPU, where it was to be found out."""
+        return self.root / "packing.json"
+
+    @property
+    def logs(self) -> Path:
+        """In an object store, where nothing can be appended: a log of each run, by the number of its lease."""
+        return self.root / "log"
+
+    @property
     def tables(self) -> Path:
         return self.root / "tables"
 

@@ -137,7 +137,7 @@ def train_trial(
     device = torch.device("cuda" if assignment.use_gpu else "cpu")
     folder = ResultsFolder(location(assignment.results))
     keep = partial(trying, folder, pause=pause, patience_s=STORE_PATIENCE_S)
-    dataset = yield from keep(partial(_open_data, assignment))
+    dataset = yield from keep(partial(open_data, assignment))
     train = dataset.split("train", assignment.config.fold)
     validation = dataset.split("val", assignment.config.fold)
     live = folder.live_record(assignment.key, assignment.attempt)
@@ -233,7 +233,12 @@ def initial_record(assignment: TrialAssignment, device: str, params: int | None 
     )
 
 
-def _open_data(assignment: TrialAssignment) -> PreparedDataset:
+def open_data(assignment: TrialAssignment) -> PreparedDataset:
+    """The prepared dataset of the trial, from wherever this node has it.
+
+    Raises:
+        DataError: it is missing, or not the data that the driver checked.
+    """
     name, root = assignment.config.dataset, Path(assignment.data_root)
     if assignment.data_version is not None and assignment.data_store is not None:
         return open_on_node(name, root, assignment.data_version, location(assignment.data_store))

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from study.duration import duration
 from study.plan.effort import CellEffort, Epochs
-from study.spec import ResourcesSpec, StudySpec
+from study.spec import StudySpec
 
 HOUR_S = 3600.0
 
@@ -85,19 +85,15 @@ def estimate(
     efforts: Sequence[CellEffort], spec: StudySpec, speeds: Mapping[str, Speed], *, slots: int, slots_from: str
 ) -> Estimate:
     """What the study comes to, with the assumptions named that bear on it."""
-    gpus = _gpus(spec.resources)
+    asked = spec.resources.gpus_per_trial
     return Estimate(
         efforts=tuple(efforts),
         speeds=speeds,
         slots=slots,
         slots_from=slots_from,
-        gpus_per_trial=gpus,
+        gpus_per_trial=None if asked == "auto" else asked,
         assumed=tuple(_assumptions(efforts, spec, speeds)),
     )
-
-
-def _gpus(resources: ResourcesSpec) -> float | None:
-    return resources.gpus_per_trial
 
 
 def _assumptions(efforts: Sequence[CellEffort], spec: StudySpec, speeds: Mapping[str, Speed]) -> Iterator[str]:
@@ -111,6 +107,8 @@ def _assumptions(efforts: Sequence[CellEffort], spec: StudySpec, speeds: Mapping
     yield from dict.fromkeys(speed.known_from for speed in speeds.values())
     if speeds:
         yield "beside training, a trial costs nothing"
+    if spec.resources.gpus_per_trial == "auto":
+        yield "GPU-hours depend on how many trials share a GPU, which a probe on the cluster finds out (auto)"
 
 
 def estimate_json(found: Estimate) -> dict[str, Any]:

@@ -41,6 +41,7 @@ def check_study(spec: StudySpec) -> None:
     for variant in rows:
         _check_epochs(spec, variant)
     _check_folds(spec, rows)
+    _check_resources(spec)
 
 
 def _check_one_section_each(spec: StudySpec) -> None:
@@ -241,3 +242,11 @@ def _check_folds(spec: StudySpec, rows: Sequence[Variant]) -> None:
             raise refused_at(where, value_text(fold) if fold != "all" else "all", f"none: {names} has no folds")
         if isinstance(fold, int) and fold >= limit:
             raise refused_at(where, str(fold), f"a fold from 0 to {limit - 1}")
+
+
+def _check_resources(spec: StudySpec) -> None:
+    resources = spec.resources
+    if "max_trials_per_gpu" in resources.model_fields_set and resources.gpus_per_trial != "auto":
+        path = ("resources", "max_trials_per_gpu")
+        found = f"{resources.max_trials_per_gpu} beside gpus_per_trial: {resources.gpus_per_trial:g}"
+        raise refused_at(path, found, "none: it limits gpus_per_trial: auto")

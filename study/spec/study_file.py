@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -109,12 +110,40 @@ class ConfirmSpec(Strict):
     folds: Annotated[Folds, PlainValidator(_folds)] = "all"
 
 
+Gpus = float | Literal["auto"]
+
+
+def _gpus(value: Any) -> Gpus:
+    if value == "auto":
+        return "auto"
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise refused(value, "a number, 0 or more, or auto")
+    return float(value)
+
+
 class ResourcesSpec(Strict):
-    """What a trial gets, and how many run side by side (None: as many as fit)."""
+    """What a trial gets, and how many run side by side.
+
+    Attributes:
+        cpus_per_trial: cores, and threads.
+        gpus_per_trial: whole ones or a part of one; ``auto``: what a probe on the cluster finds to be enough.
+        max_trials_per_gpu: that ``auto`` packs on one.
+        max_concurrent: None: as many as fit.
+    """
 
     cpus_per_trial: Whole = 1
-    gpus_per_trial: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
+    gpus_per_trial: Annotated[Gpus, PlainValidator(_gpus)] = 0.0
+    max_trials_per_gpu: Whole = 8
     max_concurrent: Whole | None = None
+
+    @property
+    def gpus(self) -> float:
+        """GPUs of a trial as a number; none as long as ``auto`` has not been decided."""
+        return 0.0 if self.gpus_per_trial == "auto" else self.gpus_per_trial
+
+    def with_gpus(self, gpus_per_trial: float) -> ResourcesSpec:
+        """The same with so many for a trial."""
+        return self.model_copy(update={"gpus_per_trial": gpus_per_trial})
 
 
 class StudySpec(Strict):

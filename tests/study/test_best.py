@@ -207,7 +207,7 @@ def test_of_a_half_run_study_it_says_that_another_may_be_better(tmp_path: Path) 
     half = ResultsFolder(tmp_path / "half")
     shutil.copytree(whole.root, half.root)
     cell = "digits-gcn-none-L4-9k"
-    entries = [entry for entry in Journal(whole.journal_file).entries() if entry.cell == cell]
+    entries = [entry for entry in Journal(whole.journal).entries() if entry.cell == cell]
     for record in read_records(whole.records):
         if record.cell == cell and record.key not in [entry.key for entry in entries[:3]]:
             half.record(record.key).unlink()

@@ -196,9 +196,23 @@ class TestStatus:
         told = command("status", tmp_path)
         assert (told.code, told.err) == (0, "")
         assert "tiny: 1/10 trials" in told.out
-        assert told.out.splitlines()[-1] == (
-            f"{failed.key} digits-gcn-boosting-L2-5k search seed 41: failed, OSError: [Errno 5] gone"
-        )
+        line = f"{failed.key} digits-gcn-boosting-L2-5k search seed 41: failed, OSError: [Errno 5] gone"
+        assert line in told.out.splitlines()
+
+    def test_names_twenty_and_with_all_every_one(self, command: Command, tmp_path: Path) -> None:
+        folder = ResultsFolder(tmp_path)
+        folder.create()
+        folder.plan_file.write_text(json.dumps(plan_document(plan(load_study(TINY)))))
+        for number in range(23):
+            given = assignment(tmp_path, key=f"k{number}", cell="digits-gcn-none-L2-5k")
+            write_record(
+                record(given, 1, status="diverged", reason=f"epoch {number}: loss nan"), folder.record(given.key)
+            )
+        told = command("status", tmp_path)
+        assert told.out.count(": diverged, epoch ") == 20
+        assert "\nand 3 more, which --all names\n" in told.out
+        assert "\n23 diverged: epoch ...: loss nan\n" in told.out
+        assert command("status", tmp_path, "--all").out.count(": diverged, epoch ") == 23
 
 
 class TestCompact:

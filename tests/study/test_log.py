@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from made_trials import assignment
 
 from study import log as study_log
 from study import trial, worker
+from study.kept_log import kept_log
+from study.location import location
 from study.log import JsonLine, StudyLog, about, relay
+from study.results import ResultsFolder
 from study.trial import TrialAssignment, TrialProgress
 from study.worker import reports_of
 from study.worker_log import LONGEST_LINE, MOST_LINES, WorkerLog
@@ -199,3 +203,30 @@ def test_lines_that_nobody_takes_away_make_nobody_wait(tmp_path: Path, monkeypat
         for _ in range(8):
             ours.info("one more")
     assert log.lost == 3
+
+
+def test_in_a_folder_all_runs_have_one_log(tmp_path: Path) -> None:
+    for attempt in (1, 2):
+        with kept_log(ResultsFolder(tmp_path), attempt):
+            ours.info("run %d", attempt)
+    messages = [json.loads(line)["message"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert messages == ["run 1", "run 2"]
+
+
+def test_in_an_object_store_each_run_has_a_log_that_is_taken_there(bucket_url: str) -> None:
+    folder = ResultsFolder(location(bucket_url) / "results")
+    with kept_log(folder, 7, every_s=0.01):
+        ours.info("early")
+        for _ in range(2000):
+            if (folder.logs / "000007.jsonl").exists():
+                break
+            threading.Event().wait(0.01)
+        assert b"early" in (folder.logs / "000007.jsonl").read_bytes(), "while the run goes on"
+        ours.info("late")
+    messages = [json.loads(line)["message"] for line in (folder.logs / "000007.jsonl").read_bytes().splitlines()]
+    assert messages == ["early", "late"]
+
+
+def test_a_store_that_is_not_there_hurts_nobody(bucket_url: str) -> None:
+    with kept_log(ResultsFolder(location("s3://nowhere-at-all/results")), 1):
+        ours.info("lost")

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_trials import assignment, config, record
 
+from study import status
 from study.journal import Journal, JournalEntry
+from study.lease import Lease
 from study.plan import plan, plan_document
+from study.presence import Presence, who_works_here
 from study.progress import StudyView
 from study.records import RecordError, TrialRecord, write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
@@ -144,12 +149,30 @@ def goes_on(folder: ResultsFolder, now: float = 1000.0) -> list[str]:
     return list(how_to_go_on(study_status(folder.root), folder.root, now))
 
 
+@pytest.fixture
+def at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "who_works_here", lambda folder: Presence(True, "process 7 of a node", 2.5))
+
+
+@pytest.mark.usefixtures("at_work")
 def test_while_a_run_works_it_says_so_and_since_when_it_gave_no_sign(folder: ResultsFolder) -> None:
+    assert goes_on(folder, now=62.5) == [
+        "a run works on it now (process 7 of a node); the last sign of life was 60 s ago"
+    ]
     begun(folder, 1, epochs=3)  # epoch 3 ended 3 s after 1970
-    with folder.for_one_run():
-        assert goes_on(folder, now=63.0) == ["a run works on it now; the last sign of life was 60 s ago"]
-        assert study_status(folder.root).view.at_work
-        assert goes_on(folder, now=1.0)[0].endswith("was 1 s ago"), "another machine's clock may be ahead"
+    assert study_status(folder.root).view.at_work
+    assert goes_on(folder, now=5.0)[0].endswith("was 2 s ago")
+    assert goes_on(folder, now=1.0)[0].endswith("was 1 s ago"), "another machine's clock may be ahead"
+
+
+def test_who_works_is_known_by_the_lease(folder: ResultsFolder) -> None:
+    assert who_works_here(folder) == Presence(works=False)
+    with Lease(folder):
+        found = who_works_here(folder)
+        assert (found.works, found.who) == (True, f"process {os.getpid()} of {socket.gethostname()}")
+        assert goes_on(folder)[0].startswith("a run works on it now (process ")
+    assert not who_works_here(folder).works
+    assert goes_on(folder)[0].startswith("no run works on it; the last sign of life was ")
 
 
 def test_after_a_run_died_it_says_how_to_go_on(folder: ResultsFolder) -> None:
@@ -180,11 +203,11 @@ def test_a_study_that_has_ended_needs_nothing(folder: ResultsFolder) -> None:
     assert goes_on(folder) == ["it has ended, and no run works on it"]
 
 
+@pytest.mark.usefixtures("at_work")
 def test_trials_under_way_are_known_by_their_epochs(folder: ResultsFolder) -> None:
     sealed(folder, 1, epochs=3, status="finished", reason="max_epochs")
     begun(folder, 2, epochs=2)
-    with folder.for_one_run():
-        left = view(folder).time_left
+    left = view(folder).time_left
     # 2 s an epoch; of the gated cell 2 more search and 2 confirm trials of 3 epochs follow, of the other 4 and 2.
     assert left is not None
     assert left.seconds == 2.0 * (3 * 3 + 2 * 3 - 2 + 6 * 3)
