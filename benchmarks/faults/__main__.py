@@ -8,13 +8,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.faults.mirror_scenarios import MIRROR_SCENARIOS
 from benchmarks.faults.scenarios import SCENARIOS
 from benchmarks.faults.scene import Stage
 
 
 def main() -> int:
     """Run what was asked for; 1 if something was not as it should be."""
-    scenarios = {scenario.__name__: scenario for scenario in SCENARIOS}
+    scenarios = {scenario.__name__: scenario for scenario in (*SCENARIOS, *MIRROR_SCENARIOS)}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"one of {', '.join(scenarios)}; all where none is given"

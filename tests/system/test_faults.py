@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.faults.mirror_scenarios import locked_database, tracking_server_hangs, tracking_server_killed
 from benchmarks.faults.scenarios import Seen, full_disk, refused_memory, secret_address
 from benchmarks.faults.scene import Stage
 
@@ -27,7 +28,14 @@ def stage() -> Iterator[Stage]:
 
 @pytest.mark.parametrize(
     "scenario",
-    [refused_memory, full_disk, secret_address],
+    [
+        refused_memory,
+        full_disk,
+        secret_address,
+        tracking_server_killed,
+        tracking_server_hangs,
+        locked_database,
+    ],
 )
 def test_it_ends_as_it_should(scenario: Callable[[Stage], Seen], stage: Stage) -> None:
     try:
