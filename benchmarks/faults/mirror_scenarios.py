@@ -19,8 +19,6 @@ from benchmarks.faults.tracking_server import TrackingServer, hanging_server
 
 AWAY, BACK = "cannot be written for study", "can be written again"
 KILLS, SEED = 20, 7
-LOCKED_S = 8.0
-"""Longer than SQLite waits for a lock by itself."""
 
 
 def tracking_server_killed(stage: Stage) -> Seen:

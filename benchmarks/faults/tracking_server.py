@@ -7,11 +7,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,3 +105,56 @@ def free_port() -> int:
     """A loopback port on which nobody listens at this moment."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
+
+
+@contextmanager
+def refusing_server() -> Iterator[str]:
+    """The address of a server that answers 403 to everything."""
+    answer = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+    def refuse(connection: socket.socket) -> None:
+        with connection:
+            connection.recv(65536)
+            connection.sendall(answer)
+
+    with _serving(refuse) as address:
+        yield address
+
+
+@contextmanager
+def slow_server(server: TrackingServer, seconds: float) -> Iterator[str]:
+    """The address of a way to ``server`` on which every request takes so many seconds longer."""
+
+    def forward(connection: socket.socket) -> None:
+        with connection, socket.create_connection(("127.0.0.1", server.port)) as onward:
+            back = threading.Thread(target=_relay, args=(onward, connection, 0.0), daemon=True)
+            back.start()
+            _relay(connection, onward, seconds)
+            back.join()
+
+    with _serving(forward) as address:
+        yield address
+
+
+@contextmanager
+def _serving(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+    def serve(listening: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:  # the block has ended
+                return
+            threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, args=(listening,), daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def _relay(source: socket.socket, target: socket.socket, seconds: float) -> None:
+    """Hand on what comes, each time after so many seconds; a request comes in one piece or two."""
+    with suppress(OSError):
+        while part := source.recv(1 << 20):
+            time.sleep(seconds)
+            target.sendall(part)
+        target.shutdown(socket.SHUT_WR)
