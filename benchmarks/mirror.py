@@ -39,7 +39,7 @@ MADE = {"long trials": (20, 100), "short trials": (200, 5)}
 
 FEW_EPOCHS, MANY_EPOCHS, REPORTING_TRIALS = 5, 105, 20
 SLOW_S = 1.0
-ROUNDS, EPOCHS = 3, 20
+ROUNDS, EPOCHS = 2, 20
 NO_MIRROR = "no mirror"
 
 
@@ -90,7 +90,8 @@ def report(root: Path) -> Table:
         title="What an epoch's report costs the driver",
         note="CPU time of all of the driver's threads for an epoch more of a trial: the difference between studies of "
         f"{REPORTING_TRIALS} trials with up to {FEW_EPOCHS} and up to {MANY_EPOCHS} epochs of milliseconds. The "
-        "mirror's part is spent on its own thread, and the study's loop does not wait for it. To be reached: under 5 ms in all.",
+        "mirror's part is spent on its own thread, for which the study's loop does not wait. To be reached: under 5 ms "
+        "in all.",
         columns=("What", "ms a report"),
         rows=(
             ("Ray Tune, scheduler, records and view", f"{off:.2f}"),
@@ -159,7 +160,7 @@ def _situations(server: TrackingServer) -> Iterator[tuple[str, AbstractContextMa
 
 def _steps(root: Path, results: Path, uri: str | None, *, mirrored: bool) -> Steps:
     file = root / f"{results.name}.yaml"
-    text = study_text(trials=3, epochs=EPOCHS).replace("name: faults", f"name: s{results.name}")
+    text = study_text(trials=2, epochs=EPOCHS).replace("name: faults", f"name: s{results.name}")
     file.write_text(text)
     program = "run_study.py" if mirrored else "benchmarks.without_mirror"
     options = ["--mlflow", uri] if uri else []
