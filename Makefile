@@ -45,6 +45,7 @@ bench: $(READY) ## what a step costs, as ratios measured in one run, and what a 
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.pool
 	$(BIN)/python -m benchmarks.live_view
+	$(BIN)/python -m benchmarks.study_costs
 
 reproduction: $(READY) ## tables and docs/fidelity.md from the kept records
 	for study in reports/reproduction/*/; do $(BIN)/python aggregate.py tables $$study || exit 1; done

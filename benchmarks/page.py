@@ -37,10 +37,10 @@ class Table:
         return f"## {self.title}\n\n{_wrapped(self.note)}\n\n" + "\n".join(lines) + "\n"
 
 
-def as_page(introduction: Sequence[str], tables: Sequence[Table]) -> str:
-    """The whole of docs/performance.md: paragraphs, then tables."""
+def as_page(introduction: Sequence[str], tables: Sequence[Table], title: str = "Performance") -> str:
+    """A whole page: paragraphs, then tables."""
     paragraphs = [f"{_wrapped(paragraph)}\n" for paragraph in introduction]
-    return "\n".join(["# Performance\n", *paragraphs, *(table.as_markdown() for table in tables)])
+    return "\n".join([f"# {title}\n", *paragraphs, *(table.as_markdown() for table in tables)])
 
 
 def _wrapped(text: str) -> str:

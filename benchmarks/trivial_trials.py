@@ -81,14 +81,17 @@ def overhead(stays: Sequence[Stay], slots: int) -> float:
     return (seconds - sum(stay.trained for stay in warm)) / len(warm)
 
 
-def run(root: Path, trials: int, *, epochs: int = 2, options: Sequence[str] = ()) -> StudyCost:
-    """Run the study in ``root``, with data prepared before."""
+def run(
+    root: Path, trials: int, *, epochs: int = 2, options: Sequence[str] = (), program: str = "run_study.py"
+) -> StudyCost:
+    """Run the study in ``root``, with data prepared before; ``program``: a file, or a module of ``benchmarks``."""
     data, file, results = root / "data", root / "trivial.yaml", root / "results"
-    _study_command("prepare", "cluster", "--size", str(GRAPHS), "--seed", "0", "--data", str(data)).wait()
+    size = ["--size", str(GRAPHS), "--seed", "0"]
+    _started("run_study.py", "prepare", "cluster", *size, "--data", str(data)).wait()
     searched = (trials - CELLS) // CELLS
     file.write_text(STUDY.format(epochs=epochs, graphs=GRAPHS, trials=searched, slots=SLOTS))
     began = time.perf_counter()
-    process = _study_command("run", str(file), "--results", str(results), "--data", str(data), *options)
+    process = _started(program, "run", str(file), "--results", str(results), "--data", str(data), *options)
     cpu, peak = _watched(process)
     clock = time.perf_counter() - began
     if process.returncode != 0:
@@ -118,9 +121,10 @@ def table(cost: StudyCost) -> Table:
     )
 
 
-def _study_command(*arguments: str) -> subprocess.Popen[bytes]:
+def _started(program: str, *arguments: str) -> subprocess.Popen[bytes]:
+    named = ["-m", program] if program.startswith("benchmarks.") else [program]
     where = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "run_study.py", *arguments], cwd=ROOT, env=where, stdout=sys.stderr)
+    return subprocess.Popen([sys.executable, *named, *arguments], cwd=ROOT, env=where, stdout=subprocess.DEVNULL)
 
 
 def _watched(process: subprocess.Popen[bytes]) -> tuple[float, float]:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.faults.mirrored import Content, content
 from study.compaction import compact
 from study.lease import Lease
 from study.records import EpochRecord, Status, TrialRecord, write_record
@@ -498,10 +499,10 @@ def artifacts(folder: ResultsFolder) -> dict[str, bytes]:
 
 def make_files(folder: ResultsFolder) -> dict[str, bytes]:
     contents = {"tables/results.tex": b"tex", "figures/a/sigma_m.pdf": b"pdf", "page.html": b"<html>"}
-    for name, content in contents.items():
+    for name, text in contents.items():
         path = folder.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        path.write_bytes(text)
     (folder.root / "tables" / ".half.tmp").write_bytes(b"half")
     return contents
 
@@ -639,42 +640,19 @@ def test_a_run_that_was_created_twice_is_one_again(folder: ResultsFolder) -> Non
     assert live_runs(folder)[TRIAL] == kept
 
 
-def content(folder: ResultsFolder, database: Path | None = None) -> dict[str, tuple[Any, ...]]:
-    """By name, all that MLflow holds of every run that is not deleted; ids as names, so that two databases compare."""
-    connection = sqlite3.connect(database or folder.root / "mlflow.db")
-    try:
-        ask = connection.execute
-        names = dict(ask("select run_uuid, name from runs where lifecycle_stage = 'active'").fetchall())
-        return {
-            name: (
-                *ask("select status, start_time from runs where run_uuid = ?", (run,)).fetchone(),
-                sorted(ask("select key, value from params where run_uuid = ?", (run,)).fetchall()),
-                sorted(
-                    (key, names.get(value, value))
-                    for key, value in ask("select key, value from tags where run_uuid = ?", (run,)).fetchall()
-                ),
-                sorted(ask("select key, step, value, timestamp from metrics where run_uuid = ?", (run,)).fetchall()),
-                sorted(ask("select key, step, value from latest_metrics where run_uuid = ?", (run,)).fetchall()),
-            )
-            for run, name in names.items()
-        }
-    finally:
-        connection.close()
+Rebuilt = Callable[[], Content]
 
 
 @pytest.fixture
-def rebuilt(folder: ResultsFolder, tmp_path: Path, migrated: Path) -> Callable[[], dict[str, tuple[Any, ...]]]:
+def rebuilt(folder: ResultsFolder, tmp_path: Path, migrated: Path) -> Rebuilt:
     """What a mirror that sees the folder for the first time makes of it."""
 
-    def make() -> dict[str, tuple[Any, ...]]:
+    def make() -> Content:
         shutil.copyfile(migrated, tmp_path / "rebuilt.db")
         MlflowMirror(f"sqlite:///{tmp_path / 'rebuilt.db'}", folder.root).sync_folder()
-        return content(folder, tmp_path / "rebuilt.db")
+        return content(tmp_path / "rebuilt.db")
 
     return make
-
-
-Rebuilt = Callable[[], dict[str, tuple[Any, ...]]]
 
 
 def trained_again(whole: TrialRecord, after: int) -> TrialRecord:
@@ -695,7 +673,7 @@ def test_a_trial_taken_up_at_an_earlier_checkpoint_shows_the_epochs_of_its_recor
     assert [(step, at) for step, _, at in curve(folder, TRIAL, "val_accuracy")] == [
         (entry.epoch, 1000 * entry.ended_at) for entry in ended.epochs
     ]
-    assert content(folder) == rebuilt()
+    assert content(folder.root / "mlflow.db") == rebuilt()
 
 
 @pytest.mark.parametrize("first", [running(epochs=5), record(epochs=5, status="failed")], ids=["running", "failed"])
@@ -712,7 +690,7 @@ def test_a_mirror_killed_before_the_state_was_written_leaves_no_point_of_epochs_
     seal(folder, trained_again(record(epochs=6), after=3))
     mirror_of(folder).sync_folder()
     assert [step for step, _, _ in curve(folder, TRIAL, "val_loss")] == [1, 2, 3, 4, 5, 6]
-    assert content(folder) == rebuilt()
+    assert content(folder.root / "mlflow.db") == rebuilt()
 
 
 def test_a_mirror_killed_between_two_batches_is_completed_in_the_same_run(
@@ -739,7 +717,7 @@ def test_a_mirror_killed_between_two_batches_is_completed_in_the_same_run(
     begun = live_runs(folder)[TRIAL]
     mirror_of(folder).sync_folder()
     assert live_runs(folder)[TRIAL] == begun
-    assert content(folder) == rebuilt()
+    assert content(folder.root / "mlflow.db") == rebuilt()
 
 
 def test_a_failed_trial_that_is_tried_again_keeps_no_final_values_of_the_failed_try(
@@ -751,7 +729,7 @@ def test_a_failed_trial_that_is_tried_again_keeps_no_final_values_of_the_failed_
     seal(folder, record(epochs=4))
     mirror.sync_folder()
     assert [step for step, _, _ in curve(folder, TRIAL, "seconds")] == [4]
-    assert content(folder) == rebuilt()
+    assert content(folder.root / "mlflow.db") == rebuilt()
 
 
 def test_a_cell_that_confirms_another_configuration_shows_the_new_mean_alone(
@@ -772,7 +750,7 @@ def test_a_cell_that_confirms_another_configuration_shows_the_new_mean_alone(
         folder, "select count(*) from tags where key = 'mlflow.parentRunId' and value = ?", live_runs(folder)[cell]
     )
     assert children == [(4,)]
-    assert content(folder) == rebuilt()
+    assert content(folder.root / "mlflow.db") == rebuilt()
     once = dump(folder)
     mirror_of(folder).sync_folder()
     assert dump(folder) == once
@@ -780,7 +758,7 @@ def test_a_cell_that_confirms_another_configuration_shows_the_new_mean_alone(
 
 def test_a_mirror_that_lost_its_server_reads_no_trial_again_that_arrived(folder: ResultsFolder) -> None:
     seal(folder, record(), record("key1", seed=95))
-    write_record(running("key5", 2), folder.live_record("key5"))
+    write_record(running("key5", 2), folder.live_record("key5", FIRST_ATTEMPT))
     mirror = mirror_of(folder)
     assert mirror.sync_folder() == 3
     mirror.disconnect()
@@ -800,13 +778,13 @@ def test_a_server_that_comes_back_with_an_older_state_gets_what_it_lost(
     mirror.disconnect()
     shutil.copyfile(tmp_path / "backup.db", folder.root / "mlflow.db")
     assert mirror.sync_folder() == 1
-    assert content(folder) == rebuilt()
+    assert content(folder.root / "mlflow.db") == rebuilt()
 
 
 def test_a_trial_that_ended_is_held_in_short(folder: ResultsFolder) -> None:
     """What a mirror holds grows with the trials by an id and three hashes each; what waits is on disk alone."""
     seal(folder, *(record(f"key{number}", seed=number) for number in range(5)))
-    write_record(running("live", 2), folder.live_record("live"))
+    write_record(running("live", 2), folder.live_record("live", FIRST_ATTEMPT))
     for mirror in (mirror_of(folder), mirror_of(folder)):
         mirror.sync_folder()
         held = [run.tags.get("trial_key") for run in mirror.connect().opened if run.tags["level"] == "trial"]
