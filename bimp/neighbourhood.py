@@ -71,8 +71,8 @@ def sum_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | Non
 
 def mean_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
     """:func:`sum_neighbour_rows` over the number of in-neighbours (not over the sum of the weights)."""
-    counts = adjacency.in_degree.clamp(min=1).to(rows.dtype)
-    return sum_neighbour_rows(rows, adjacency, weights) / counts.unsqueeze(1)
+    shares = adjacency.in_degree.to(rows.dtype).reciprocal().index_select(0, adjacency.destination)
+    return sum_neighbour_rows(rows, adjacency, shares if weights is None else weights * shares)
 
 
 def max_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
