@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -43,6 +43,7 @@ class Adjacency:
 
     edge_index: Tensor
     num_nodes: int
+    _normalised: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def num_edges(self) -> int:
@@ -94,6 +95,22 @@ class Adjacency:
         """Edges out of each node, ``[nodes]`` int64."""
         ones = torch.ones_like(self.source)
         return torch.zeros_like(self.in_degree).index_add_(0, self.source, ones)
+
+    def normalised(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Weight of each edge in D^-1/2 A D^-1/2, ``[edges]``, and the row sums of that, ``[nodes]``.
+
+        A directed graph counts as (A + A^T) / 2.
+        """
+        if dtype not in self._normalised:
+            self._normalised[dtype] = self._normalise(dtype)
+        return self._normalised[dtype]
+
+    def _normalise(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        degree = 0.5 * (self.in_degree + self.out_degree).to(dtype)
+        weights = (degree.index_select(0, self.source) * degree.index_select(0, self.destination)).rsqrt()
+        # An edge u -> v puts half of its weight at (u, v) and half at (v, u).
+        sums = torch.zeros_like(degree).index_add(0, self.source, weights).index_add(0, self.destination, weights)
+        return weights, sums / 2
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:

@@ -142,7 +142,7 @@ class _Run:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.network = Network(config.model, task_of(config.dataset)).to(device)
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.train.learning_rate)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.train.learning_rate, fused=True)
         self.scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
             self.optimizer, mode="min", factor=config.train.lr_factor, patience=config.train.lr_patience
         )

@@ -8,11 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bimp.adjacency import Adjacency
 from bimp.config import Gate
 from bimp.data.batch import GraphBatch
 from bimp.kernels.linear import Linear
 from bimp.losses import min_cut_loss, orthogonality_loss
-from bimp.neighbourhood import softmax_over_neighbours, sum_over_neighbours
+from bimp.neighbourhood import differences_along_edges, softmax_over_neighbours, sum_over_neighbours
 from bimp.semantics import CutAdjacency, CutScope, GateNormalisation
 
 
@@ -117,14 +118,14 @@ class BilateralGate(nn.Module):
         hidden = torch.relu(self.first_assignment(h))
         return torch.softmax(self.second_assignment(hidden), dim=1)
 
-    def distance(self, soft_assignment: Tensor, edge_index: Tensor) -> Tensor:
+    def distance(self, soft_assignment: Tensor, adjacency: Adjacency) -> Tensor:
         """Generalised Mahalanobis distance D, ``[edges]``, between the ends of each edge (equation 9).
 
         With a bias in the metric D(u, v) differs from D(v, u), the difference being source minus destination.
         """
         # The metric is linear: mapping the nodes before taking differences spares a product on every edge.
         mapped = F.linear(soft_assignment, self.metric.weight)
-        differences = mapped.index_select(0, edge_index[0]) - mapped.index_select(0, edge_index[1])
+        differences = differences_along_edges(mapped, adjacency)
         if self.metric.bias is not None:
             differences = differences + self.metric.bias
         if self.metric_relu:
@@ -140,7 +141,7 @@ class BilateralGate(nn.Module):
         if self.gate == "uniform":
             shares = adjacency.in_degree.to(soft_assignment.dtype).reciprocal()
             return shares.index_select(0, adjacency.destination)
-        beta = self._beta(self.distance(soft_assignment, batch.edge_index))
+        beta = self._beta(self.distance(soft_assignment, adjacency))
         if self.normalisation == "softmax":
             return softmax_over_neighbours(beta.unsqueeze(1), adjacency).squeeze(1)
         sigmoids = torch.sigmoid(beta)

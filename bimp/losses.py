@@ -29,8 +29,8 @@ def min_cut_loss(
     Returns:
         A scalar.
     """
-    weigh = _raw_edges if adjacency == "raw" else _normalised_edges
-    weights, degree = weigh(batch, soft_assignment)
+    dtype = soft_assignment.dtype
+    weights, degree = (None, batch.adjacency.out_degree) if adjacency == "raw" else batch.adjacency.normalised(dtype)
     cut = (soft_assignment * sum_neighbour_rows(soft_assignment, batch.adjacency, weights)).sum(1)
     volume = degree * soft_assignment.square().sum(1)
     if scope == "batch":
@@ -39,21 +39,6 @@ def min_cut_loss(
     cut_of_graph = _sum_over_graphs(cut, batch)
     volume_of_graph = _sum_over_graphs(volume, batch)
     return -(cut_of_graph / torch.where(volume_of_graph > 0, volume_of_graph, 1)).mean()
-
-
-def _normalised_edges(batch: GraphBatch, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Weight of each edge in D^-1/2 A D^-1/2, ``[edges]``, and the row sums of that, ``[nodes]``."""
-    source, destination = batch.edge_index
-    degree = 0.5 * (batch.adjacency.in_degree + batch.adjacency.out_degree).to(like.dtype)
-    weights = (degree.index_select(0, source) * degree.index_select(0, destination)).rsqrt()
-    # An edge u -> v puts half of its weight at (u, v) and half at (v, u).
-    normalised_degree = torch.zeros_like(degree).index_add(0, source, weights).index_add(0, destination, weights) / 2
-    return weights, normalised_degree
-
-
-def _raw_edges(batch: GraphBatch, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Weight 1 of each edge, ``[edges]``, and the out-degrees, ``[nodes]``."""
-    return like.new_ones(batch.num_edges), batch.adjacency.out_degree.to(like.dtype)
 
 
 def orthogonality_loss(

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bimp.adjacency import Adjacency
-from bimp.kernels.aggregation import neighbour_max, neighbour_sum
+from bimp.kernels.aggregation import edge_differences, neighbour_max, neighbour_sum
 from bimp.kernels.choice import kernels_serve
 
 
@@ -23,6 +23,13 @@ def sum_over_neighbours(messages: Tensor, adjacency: Adjacency) -> Tensor:
     """Sum of the messages ``[edges, ...]`` that reach each node, ``[nodes, ...]``."""
     summed = messages.new_zeros(adjacency.num_nodes, *messages.shape[1:])
     return summed.index_add(0, adjacency.destination, messages)
+
+
+def differences_along_edges(rows: Tensor, adjacency: Adjacency) -> Tensor:
+    """Source's row minus destination's for each edge: ``[nodes, width]`` to ``[edges, width]``."""
+    if kernels_serve(rows):
+        return edge_differences(rows, adjacency)
+    return rows.index_select(0, adjacency.source) - rows.index_select(0, adjacency.destination)
 
 
 def softmax_over_neighbours(logits: Tensor, adjacency: Adjacency) -> Tensor:
@@ -64,8 +71,8 @@ def sum_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | Non
 
 def mean_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
     """:func:`sum_neighbour_rows` over the number of in-neighbours (not over the sum of the weights)."""
-    counts = adjacency.in_degree.clamp(min=1).to(rows.dtype)
-    return sum_neighbour_rows(rows, adjacency, weights) / counts.unsqueeze(1)
+    shares = adjacency.in_degree.to(rows.dtype).reciprocal().index_select(0, adjacency.destination)
+    return sum_neighbour_rows(rows, adjacency, shares if weights is None else weights * shares)
 
 
 def max_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:

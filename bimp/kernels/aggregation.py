@@ -1,4 +1,4 @@
-"""Sum and maximum over in-neighbours, with backward passes that read the edges sorted by source."""
+"""Sums, maxima and differences of neighbours, with backward passes that read the edges sorted by source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bimp.adjacency import Adjacency
-from bimp.kernels.segments import dots_along_edges, sparse, sum_from_destinations, sum_from_sources
+from bimp.kernels.segments import dots_along_edges, sparse, sum_from_destinations, sum_from_sources, sum_of_runs
 
 
 def neighbour_sum(rows: Tensor, adjacency: Adjacency, weights: Tensor | None) -> Tensor:
@@ -21,6 +21,27 @@ def neighbour_max(rows: Tensor, adjacency: Adjacency, weights: Tensor | None) ->
     """As :func:`bimp.neighbourhood.max_neighbour_rows`."""
     largest: Tensor = _NeighbourMax.apply(rows, weights, adjacency)  # type: ignore[no-untyped-call]
     return largest
+
+
+def edge_differences(rows: Tensor, adjacency: Adjacency) -> Tensor:
+    """As :func:`bimp.neighbourhood.differences_along_edges`."""
+    differences: Tensor = _EdgeDifferences.apply(rows, adjacency)  # type: ignore[no-untyped-call]
+    return differences
+
+
+class _EdgeDifferences(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, adjacency: Adjacency) -> Tensor:
+        ctx.adjacency = adjacency
+        return rows.index_select(0, adjacency.source).sub_(rows.index_select(0, adjacency.destination))
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        adjacency: Adjacency = ctx.adjacency
+        grad = grad.contiguous()
+        at_source = sum_of_runs(grad, adjacency.by_source, adjacency.source_starts)
+        return at_source.sub_(sum_of_runs(grad, adjacency.each_edge, adjacency.starts)), None
 
 
 class _NeighbourSum(torch.autograd.Function):

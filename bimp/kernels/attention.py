@@ -29,7 +29,7 @@ def attend(
     The attention is the softmax over the in-neighbours of ``LeakyReLU(at_source[u] + at_destination[v])``.
 
     Args:
-        values: ``[heads, nodes, width]``.
+        values: ``[nodes, heads, width]``.
         at_source: ``[nodes, heads]``, what a node adds to the logits of the edges out of it.
         at_destination: ``[nodes, heads]``, what it adds to those of the edges into it.
         beta_hat: ``[edges]``, or None for 1.
@@ -37,10 +37,10 @@ def attend(
         slope: negative slope of the LeakyReLU, not below 0.
 
     Returns:
-        ``[heads, nodes, width]``.
+        ``[nodes, heads, width]``.
     """
     attended: Tensor = _Attend.apply(  # type: ignore[no-untyped-call]
-        values.contiguous(), at_source, at_destination, beta_hat, adjacency, slope
+        values, at_source, at_destination, beta_hat, adjacency, slope
     )
     return attended
 
@@ -62,10 +62,10 @@ class _Attend(torch.autograd.Function):
         total = sum_of_runs(exponentials, adjacency.each_edge, adjacency.starts)
         share = torch.where(total > 0, total.reciprocal(), 0)
         weights = exponentials if beta_hat is None else exponentials * beta_hat.unsqueeze(1)
-        attended = torch.stack(
-            [sum_from_sources(head, adjacency, weight) for head, weight in zip(values, _by_head(weights), strict=True)]
-        )
-        attended.mul_(_by_head(share).unsqueeze(2))
+        attended = values.new_empty(values.shape)
+        for head, weight in enumerate(_by_head(weights)):
+            summed = sum_from_sources(values[:, head].contiguous(), adjacency, weight)
+            torch.mul(summed, share[:, head, None], out=attended[:, head])
         ctx.adjacency, ctx.slope = adjacency, slope
         ctx.save_for_backward(values, at_source, at_destination, beta_hat, exponentials, share, attended)
         return attended
@@ -76,18 +76,16 @@ class _Attend(torch.autograd.Function):
         values, at_source, at_destination, beta_hat, exponentials, share, attended = ctx.saved_tensors
         adjacency: Adjacency = ctx.adjacency
         weights = _by_head(exponentials if beta_hat is None else exponentials * beta_hat.unsqueeze(1))
-        grad_sums = grad * _by_head(share).unsqueeze(2)
-        grad_values = torch.stack(
-            [sum_from_destinations(head, adjacency, weight) for head, weight in zip(grad_sums, weights, strict=True)]
-        )
-        by_head = [
-            dots_along_edges(grad_head, head, adjacency) for grad_head, head in zip(grad_sums, values, strict=True)
-        ]
-        dots = torch.stack(by_head, dim=1)
+        grad_values, dots = torch.empty_like(attended), torch.empty_like(exponentials)
+        mean_dots = torch.empty_like(share)
+        for head, weight in enumerate(weights):
+            grad_sum = grad[:, head] * share[:, head, None]
+            grad_values[:, head] = sum_from_destinations(grad_sum, adjacency, weight)
+            dots[:, head] = dots_along_edges(grad_sum, values[:, head].contiguous(), adjacency)
+            torch.sum(grad_sum * attended[:, head], dim=1, out=mean_dots[:, head])
         grad_beta_hat = (dots * exponentials).sum(1) if beta_hat is not None and ctx.needs_input_grad[3] else None
         if beta_hat is not None:
             dots.mul_(beta_hat.unsqueeze(1))
-        mean_dots = (grad_sums * attended).sum(2).t().contiguous()
         grad_logits = dots.sub_(mean_dots.index_select(0, adjacency.destination)).mul_(exponentials)
         signs = at_source.index_select(0, adjacency.source)
         signs.add_(at_destination.index_select(0, adjacency.destination))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from bimp.adjacency import Adjacency
 from bimp.kernels.attention import attend
 from bimp.kernels.choice import kernels_serve
-from bimp.kernels.linear import Linear
+from bimp.kernels.linear import Linear, linear
 from bimp.layers.residual import add_residual
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import softmax_over_neighbours, sum_over_neighbours
@@ -53,18 +53,33 @@ class GATLayer(nn.Module):
 
     def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
         """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
-        projected: Tensor = self.projection(h).view(h.shape[0], self.heads, -1)
-        # V Concat(a, b) is a product with each half of V: done on the nodes, it leaves one sum for the edges.
-        at_source = (projected * self.attention_source).sum(2)
-        at_destination = (projected * self.attention_destination).sum(2)
-        if self.attention_bias is not None:
-            at_destination = at_destination + self.attention_bias
+        projected, at_source, at_destination = self._project(h)
         if self.slope >= 0 and kernels_serve(h, beta_hat):
-            by_head = attend(projected.transpose(0, 1), at_source, at_destination, beta_hat, adjacency, self.slope)
-            aggregate = by_head.transpose(0, 1).flatten(1)
+            attended = attend(projected, at_source, at_destination, beta_hat, adjacency, self.slope)
         else:
-            aggregate = self._attend_plainly(projected, at_source, at_destination, beta_hat, adjacency)
+            attended = self._attend_plainly(projected, at_source, at_destination, beta_hat, adjacency)
+        aggregate = attended.flatten(1)
         return add_residual(h, F.elu(self.norm(aggregate)))
+
+    def _project(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """U h, ``[nodes, heads, width]``, and what a node adds to logits as a source and as a destination.
+
+        V Concat(a, b) is a product with each half of V: done on the nodes, it leaves one sum for the edges. The halves
+        meet U before they meet the nodes, so that one product gives all three.
+        """
+        halves = (self.attention_source, self.attention_destination)
+        by_head = self.projection.weight.view(self.heads, -1, h.shape[1])
+        weights = [self.projection.weight, *((half.unsqueeze(2) * by_head).sum(1) for half in halves)]
+        bias = None
+        if self.attention_bias is not None:
+            biases = self.projection.bias.view(self.heads, -1)
+            source_bias, destination_bias = ((half * biases).sum(1) for half in halves)
+            bias = torch.cat([self.projection.bias, source_bias, destination_bias + self.attention_bias])
+        mapped = linear(h, torch.cat(weights), bias)
+        rows, at_source, at_destination = torch.split(
+            mapped, [self.projection.out_features, self.heads, self.heads], dim=1
+        )
+        return rows.view(h.shape[0], self.heads, -1), at_source, at_destination
 
     def _attend_plainly(
         self,
@@ -74,11 +89,11 @@ class GATLayer(nn.Module):
         beta_hat: Tensor | None,
         adjacency: Adjacency,
     ) -> Tensor:
-        """The nodes' aggregates, ``[nodes, out_dim]``, as the equations have them."""
+        """The nodes' aggregates, ``[nodes, heads, width]``, as the equations have them."""
         source, destination = adjacency.edge_index
         logits = at_source.index_select(0, source) + at_destination.index_select(0, destination)
         weights = softmax_over_neighbours(F.leaky_relu(logits, self.slope), adjacency)
         if beta_hat is not None:
             weights = weights * beta_hat.unsqueeze(1)
         messages = weights.unsqueeze(2) * projected.index_select(0, source)
-        return sum_over_neighbours(messages, adjacency).flatten(1)
+        return sum_over_neighbours(messages, adjacency)

@@ -59,7 +59,7 @@ class GatedGCNLayer(nn.Module):
             aggregate, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat)
         else:
             aggregate, e_hat = self._plainly(h, e_hat, adjacency, beta_hat)
-        h = add_residual(h, torch.relu(self.node_norm(self.node_self(h) + aggregate)))
+        h = add_residual(h, torch.relu_(self.node_norm(self.node_self(h) + aggregate)))
         return h, e_hat
 
     def _plainly(

@@ -34,7 +34,7 @@ class GCNLayer(nn.Module):
     def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
         """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
         aggregate = self.aggregate(h, adjacency, beta_hat)
-        return add_residual(h, torch.relu(self.norm(self.update(aggregate))))
+        return add_residual(h, torch.relu_(self.norm(self.update(aggregate))))
 
 
 def _symmetric_sum(h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None) -> Tensor:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.func import functional_call
 
+from bimp.adjacency import Adjacency
 from bimp.gradient import BilateralGate, GateOutput
 
 A, B, C, D = range(4)
@@ -92,7 +93,7 @@ def test_bias_free_metric_makes_distance_symmetric_and_zero_for_equal_assignment
     rows = torch.softmax(torch.randn(3, 3), 1)
     rows[2] = rows[0]
     there_and_back = torch.tensor([[0, 1, 0, 2], [1, 0, 2, 0]])
-    forward, backward, same, _ = gate.distance(rows, there_and_back).tolist()
+    forward, backward, same, _ = gate.distance(rows, Adjacency(there_and_back, 3)).tolist()
     assert forward == backward > 0
     assert same == 0
 
@@ -100,7 +101,7 @@ def test_bias_free_metric_makes_distance_symmetric_and_zero_for_equal_assignment
 def test_distance_zero_has_gradient_zero() -> None:
     gate = BilateralGate(4, 4, 3, 1.0, "bilateral")
     rows = torch.full((2, 3), 1 / 3, requires_grad=True)
-    gate.distance(rows, torch.tensor([[0], [1]])).sum().backward()
+    gate.distance(rows, Adjacency(torch.tensor([[0], [1]]), 2)).sum().backward()
     assert rows.grad is not None
     assert torch.equal(rows.grad, torch.zeros(2, 3))
     assert torch.equal(gate.metric.weight.grad, torch.zeros(3, 3))

@@ -10,6 +10,7 @@ from graph_batches import DIRECTED, GRAPHS, PATH, SmallGraph, batch_of, in_edges
 from torch import Tensor, nn
 from torch.testing import assert_close
 
+from bimp.adjacency import Adjacency
 from bimp.gradient import BilateralGate
 from bimp.layers.gat import GATLayer
 from bimp.layers.gated_gcn import GatedGCNLayer
@@ -100,7 +101,7 @@ def test_the_bias_makes_distances_of_equal_assignments_positive_and_directed() -
     rows = torch.softmax(random_rows(3, CLUSTERS), 1)
     rows[2] = rows[0]
     gate.requires_grad_(False)
-    there, back, same = gate.distance(rows, torch.tensor([[0, 1, 0], [1, 0, 2]])).tolist()
+    there, back, same = gate.distance(rows, Adjacency(torch.tensor([[0, 1, 0], [1, 0, 2]]), 3)).tolist()
     assert there != back
     assert same == pytest.approx(float(gate.metric.bias.norm()))
 
