@@ -129,8 +129,8 @@ def start_ray(address: str | None, resources: ResourcesSpec, backbones: Iterable
             # Without an address Ray would join whatever cluster it finds on this machine.
             _connect("local")
     else:
-        with shipped_code(backbones) as runtime_env:
-            _join(address, {**runtime_env, "env_vars": {**runtime_env.get("env_vars", {}), **threads}})
+        with shipped_code(backbones, threads) as runtime_env:
+            _join(address, runtime_env)
     return slots_of_cluster(resources)
 
 

@@ -42,20 +42,23 @@ class CodeError(ValueError):
 
 
 @contextmanager
-def shipped_code(backbones: Iterable[str], environment: Mapping[str, str] = os.environ) -> Iterator[dict[str, Any]]:
+def shipped_code(
+    backbones: Iterable[str], variables: Mapping[str, str], environment: Mapping[str, str] = os.environ
+) -> Iterator[dict[str, Any]]:
     """What ``ray.init`` is to be given as ``runtime_env``; it is read within the block.
 
     Args:
         backbones: of the study's cells; those of the user's own (``module:Class``) must be imported.
+        variables: environment variables of the workers, unless the job has its own.
         environment: of this process.
 
     Raises:
         CodeError: a layer's package is too large.
     """
     job = job_environment(environment)
-    sent = {
-        name: environment[name] for name in SENT_SETTINGS if name in environment and name not in job.get("env_vars", {})
-    }
+    wanted = {**{name: environment[name] for name in SENT_SETTINGS if name in environment}, **variables}
+    # Ray refuses a variable that the job has too.
+    sent = {name: value for name, value in wanted.items() if name not in job.get("env_vars", {})}
     settings = {"env_vars": sent} if sent else {}
     code = code_of(backbones)
     if "working_dir" in job:

@@ -39,7 +39,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Own]:
 
 
 def sent(*backbones: str, environment: dict[str, str] | None = None) -> set[str]:
-    with shipped_code(backbones, environment or {}) as given:
+    with shipped_code(backbones, {}, environment or {}) as given:
         folder = Path(given["working_dir"])
         return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
@@ -62,7 +62,7 @@ def test_every_module_of_the_packages_is_sent_and_no_cache_or_record() -> None:
 
 
 def test_what_is_sent_is_enough_to_load_a_worker(tmp_path: Path) -> None:
-    with shipped_code(["gcn"], {}) as given:
+    with shipped_code(["gcn"], {}, {}) as given:
         # -P and another working folder: nothing of this checkout is on the path.
         loaded = subprocess.run(
             [sys.executable, "-P", "-c", "import study.worker; print(study.worker.__file__)"],
@@ -114,7 +114,7 @@ def test_a_package_too_large_to_be_sent_is_named(own: Own, monkeypatch: pytest.M
 
 def test_within_a_job_that_ships_its_working_folder_nothing_is_sent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
-    with shipped_code(["gcn"], job(working_dir="gcs://_ray_pkg_0.zip")) as given:
+    with shipped_code(["gcn"], {}, job(working_dir="gcs://_ray_pkg_0.zip")) as given:
         assert given == {}
 
 
@@ -123,15 +123,19 @@ def test_within_a_job_whose_folder_lacks_the_project_the_project_is_added(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     packages = [str(PROJECT / name) for name in ("bimp", "study", "reports")]
-    with shipped_code(["gcn"], job(working_dir="gcs://_ray_pkg_0.zip")) as given:
+    with shipped_code(["gcn"], {}, job(working_dir="gcs://_ray_pkg_0.zip")) as given:
         assert given == {"py_modules": packages}
     # Ray refuses a field that the job has too.
-    with shipped_code(["gcn"], job(working_dir="gcs://a.zip", py_modules=["gcs://b.zip"])) as given:
+    with shipped_code(["gcn"], {}, job(working_dir="gcs://a.zip", py_modules=["gcs://b.zip"])) as given:
         assert given == {}
 
 
-def test_settings_of_memory_go_along_unless_the_job_has_its_own() -> None:
-    settings = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "2", "HOME": "/root"}
-    with shipped_code(["gcn"], {**settings, **job(env_vars={"MALLOC_ARENA_MAX": "4"})}) as given:
-        assert given["env_vars"] == {"MALLOC_TRIM_THRESHOLD_": "2"}
+def test_variables_of_the_workers_go_along_unless_the_job_has_its_own() -> None:
+    own = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "2", "HOME": "/root"}
+    threads = {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    jobs = job(env_vars={"MALLOC_ARENA_MAX": "4", "OMP_NUM_THREADS": "1"})
+    with shipped_code(["gcn"], threads, {**own, **jobs}) as given:
+        assert given["env_vars"] == {"MALLOC_TRIM_THRESHOLD_": "2", "MKL_NUM_THREADS": "2"}
         assert "working_dir" in given
+    with shipped_code(["gcn"], threads, own) as given:
+        assert given["env_vars"] == {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "2", **threads}
