@@ -19,19 +19,22 @@ def vanished_node(stage: Stage) -> Seen:
     results = stage.folder / "vanished_node"
     text = study_text(beside=2).replace("resources: {", "resources: {gpus_per_trial: 1, ")
     with cluster(stage.folder / "ray") as nodes:
-        first = nodes.join(cpus=1, gpus=2)
-        nodes.join(cpus=1, gpus=2)
+        both = [nodes.join(cpus=1, gpus=2), nodes.join(cpus=1, gpus=2)]
         running = stage.run(text, results, "--address", nodes.address, "--on-cpu")
-        running.until(lambda: len(list((results / "live").glob("**/checkpoint.pt"))) > 1 or None, "two checkpoints")
-        before = live_record(results)
-        first.vanish()
+        before = running.until(lambda: live_record(results), "an epoch")
+        min(both, key=lambda node: node.trains_since()).vanish()  # the other may have begun this moment
         code = running.end()
     same = same_numbers(results, undisturbed(stage))
+    after = next(record for record in records(results) if record.key == before.key)
+    kept = after.epochs[: before.num_epochs] == before.epochs
     lost = sum("its worker was lost" in line for line in running.err)
     return Seen(
         "two nodes of one CPU and two counted GPUs each train a trial; every process of one of them is killed",
-        (*told(running), f"exit code {code}; {in_words(results)}; {same_in_words(same)}"),
-        code == 0 and before is not None and lost == 1 and same,
+        (
+            *told(running),
+            f"exit code {code}; {in_words(results)}; epochs kept: {yes(kept)}; {same_in_words(same)}",
+        ),
+        code == 0 and kept and lost == 1 and same,
     )
 
 

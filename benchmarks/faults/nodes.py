@@ -58,6 +58,19 @@ class LoopbackNode:
                 each.kill()
         self.together.remove_node(self.own, allow_graceful=False)
 
+    def trains_since(self) -> float:
+        """When its first process that trains began, in Unix seconds; infinity where there is none."""
+        began = float("inf")
+        for each in self._processes():
+            with suppress(psutil.NoSuchProcess):
+                if "ImplicitFunc" in " ".join(each.cmdline()):
+                    began = min(began, each.create_time())
+        return began
+
+    def _processes(self) -> list[psutil.Process]:
+        started = [psutil.Process(own.process.pid) for group in self.own.all_processes.values() for own in group]
+        return [process for own in started for process in (own, *own.children(recursive=True))]
+
 
 @dataclass(frozen=True)
 class LoopbackCluster:

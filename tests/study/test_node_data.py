@@ -15,6 +15,7 @@ from bimp.data import DataError, prepare
 from bimp.data.manifest import read_manifest
 from bimp.data.transfer import put_prepared
 from study import node_data
+from study.location import location
 from study.node_data import cache_folder, open_on_node
 from study.records import read_record
 from study.results import ResultsFolder
@@ -92,6 +93,15 @@ def test_a_cache_that_cannot_be_written_is_named(store: Path, version: str, tmp_
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"pulled/.*/digits: cannot be written .* another folder .* in BIMP_DATA$"):
         open_on_node("digits", NOWHERE, version, store, {"BIMP_DATA": str(tmp_path / "file")})
+
+
+def test_a_dataset_goes_through_an_object_store(data: Path, version: str, bucket_url: str, tmp_path: Path) -> None:
+    store = location(f"{bucket_url}/results/data")
+    assert put_prepared(data / "digits", store) == version
+    opened = open_on_node("digits", NOWHERE, version, location(str(store)), environment(tmp_path))
+    assert opened.fingerprint == version
+    pulled = pulled_to(tmp_path, version) / "digits"
+    assert (pulled / "x.bin").read_bytes() == (data / "digits" / "x.bin").read_bytes()
 
 
 def pull_at_once(barrier: Barrier, store: Path, version: str, cache: Path, log: Path) -> None:
