@@ -14,7 +14,7 @@ class Presence:
 
     Attributes:
         works: whether one works in the folder now.
-        who: the machine and process of the one that does, or did last.
+        who: the machine and process of the one that does, or that went away without a word.
         last_sign: Unix seconds, by its clock, of its last sign of life beside the records.
     """
 
@@ -24,8 +24,8 @@ class Presence:
 
 
 def who_works_here(folder: ResultsFolder) -> Presence:
-    """Who holds the folder's lease, or held it last."""
+    """Who holds the folder's lease, or held it and did not give it back."""
     holder = last_holder(folder)
-    if holder is None:
+    if holder is None or holder.ended:
         return Presence(works=False)
     return Presence(works=holder.works, who=f"process {holder.pid} of {holder.host}", last_sign=holder.seen)

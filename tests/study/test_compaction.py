@@ -226,7 +226,7 @@ def test_status_says_the_same(folder: ResultsFolder) -> None:
     compact(folder.root)
     assert study_status(folder.root) == before
     sealed(folder, 5)
-    assert study_status(folder.root)[0].ended == before[0].ended + 1
+    assert study_status(folder.root).view.ended == before.view.ended + 1
 
 
 # ---- readers beside it
@@ -323,13 +323,13 @@ def test_killed_at_any_moment_it_loses_nothing_and_goes_on(folder: ResultsFolder
     compact(folder.root)
     sealed(folder, 3, 4, reason="written again since")
     sealed(folder, 5, 6, 7, 8)
-    expected, stands = by_key(folder), study_status(folder.root)
+    expected, stands = by_key(folder), study_status(folder.root).view
     child = subprocess.run(
         [sys.executable, "-c", KILLED, str(folder.root), moment, str(time)], cwd=ROOT, capture_output=True, check=False
     )
     assert child.returncode == -signal.SIGKILL, child.stderr.decode()
     assert by_key(folder) == expected
-    assert study_status(folder.root) == stands
+    assert study_status(folder.root).view == stands
     compact(folder.root)
     assert names(folder) == [COMPACTED_FILE], "what the killed one had begun is gone too"
     assert by_key(folder) == expected

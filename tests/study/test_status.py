@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -165,14 +168,36 @@ def test_while_a_run_works_it_says_so_and_since_when_it_gave_no_sign(folder: Res
     assert goes_on(folder, now=1.0)[0].endswith("was 1 s ago"), "another machine's clock may be ahead"
 
 
+_DIES = """
+import os, signal, sys
+from pathlib import Path
+from study.lease import Lease
+from study.results import ResultsFolder
+Lease(ResultsFolder(Path(sys.argv[1]))).__enter__()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def test_who_works_is_known_by_the_lease(folder: ResultsFolder) -> None:
     assert who_works_here(folder) == Presence(works=False)
     with Lease(folder):
         found = who_works_here(folder)
         assert (found.works, found.who) == (True, f"process {os.getpid()} of {socket.gethostname()}")
         assert goes_on(folder)[0].startswith("a run works on it now (process ")
-    assert not who_works_here(folder).works
-    assert goes_on(folder)[0].startswith("no run works on it; the last sign of life was ")
+    assert who_works_here(folder) == Presence(works=False)
+    assert goes_on(folder)[0] == "no run works on it"
+
+
+def test_a_run_that_died_leaves_its_last_beat(folder: ResultsFolder) -> None:
+    died = subprocess.run([sys.executable, "-c", _DIES, str(folder.root)], check=False, timeout=60)
+    assert died.returncode == -signal.SIGKILL
+    found = who_works_here(folder)
+    assert not found.works
+    assert found.who is not None
+    assert found.last_sign is not None
+    assert goes_on(folder, now=found.last_sign + 600.0)[0] == (
+        "no run works on it; the last sign of life was 10 min ago"
+    )
 
 
 def test_after_a_run_died_it_says_how_to_go_on(folder: ResultsFolder) -> None:
