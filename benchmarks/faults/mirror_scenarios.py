@@ -159,12 +159,13 @@ def _has_more_epochs(results: Path, before: int) -> bool:
 
 
 def _epochs_on_disk(results: Path) -> int:
-    """Of trials that ended and of those under way."""
-    live = 0
+    """Of trials that ended and of those under way; each attempt at a trial begins with the epochs of the one before."""
+    live: dict[str, int] = {}
     for path in (results / "live").glob("*/*/record.parquet"):
         with suppress(RecordError):  # sealed since it was listed
-            live += read_record(path).num_epochs
-    return live + sum(record.num_epochs for record in records(results))
+            record = read_record(path)
+            live[record.key] = max(live.get(record.key, 0), record.num_epochs)
+    return sum(live.values()) + sum(record.num_epochs for record in records(results))
 
 
 def _wait(running: Running, seconds: float) -> None:
