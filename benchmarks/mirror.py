@@ -39,7 +39,7 @@ MADE = {"long trials": (20, 100), "short trials": (200, 5)}
 
 FEW_EPOCHS, MANY_EPOCHS, REPORTING_TRIALS = 5, 105, 20
 SLOW_S = 1.0
-ROUNDS, EPOCHS = 2, 20
+ROUNDS, EPOCHS = 1, 20
 NO_MIRROR = "no mirror"
 
 

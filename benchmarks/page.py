@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
 
 from rich.table import Table as RichTable
@@ -20,6 +20,10 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     labels: int
+
+    def with_remark(self, remark: str) -> Table:
+        """The same with a sentence more in its note."""
+        return replace(self, note=f"{self.note} {remark}")
 
     def for_terminal(self) -> RichTable:
         """As rich prints it."""

@@ -7,42 +7,48 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from rich.console import Console
 
 from benchmarks import mirror, trivial_trials
-from benchmarks.page import as_page
+from benchmarks.page import Table, as_page
 from study.provenance import device_name, library_versions
 
 PAGE = Path(__file__).parent.parent / "docs" / "study_costs.md"
 
 
+def _trivial(root: Path) -> Table:
+    return trivial_trials.table(trivial_trials.run(root, trivial_trials.TRIALS))
+
+
 def main() -> None:
-    """Measure everything, print it and write the page."""
+    """Measure one part after the other, print it and write the page of all so far."""
     console = Console()
-    load = os.getloadavg()[0]
+    parts: tuple[Callable[[Path], Table], ...] = (_trivial, *mirror.PARTS.values())
     tables = []
-    with tempfile.TemporaryDirectory() as scratch:
-        tables.append(trivial_trials.table(trivial_trials.run(Path(scratch), trivial_trials.TRIALS)))
+    for part in parts:
+        with tempfile.TemporaryDirectory() as scratch:
+            began = os.getloadavg()[0]
+            table = part(Path(scratch))
+        busy = (began + os.getloadavg()[0]) / 2
+        tables.append(table.with_remark(f"On average {busy:.1f} processes wanted a core meanwhile."))
         console.print(tables[-1].for_terminal())
-    for name, part in mirror.PARTS.items():
-        with tempfile.TemporaryDirectory() as scratch, console.status(name):
-            tables.append(part(Path(scratch)))
-        console.print(tables[-1].for_terminal())
-    busy = (load + os.getloadavg()[0]) / 2
+        PAGE.write_text(as_page(_introduction(), tables, title="What a study costs beside its training"), "utf-8")
+    console.print(f"written to {PAGE.relative_to(PAGE.parent.parent)}")
+
+
+def _introduction() -> tuple[str, ...]:
     versions = library_versions()
     named = ", ".join(f"{name} {versions[name]}" for name in ("python", "ray", "mlflow", "torch"))
-    paragraphs = (
+    return (
         "Written by `make bench` (`python -m benchmarks.study_costs`); do not edit. Measured on "
-        f"{os.cpu_count()} cores of {device_name(torch.device('cpu'))} with {named}, while {busy:.1f} processes wanted "
-        "a core on average (with more than there are cores, times by the clock say more of the others than of this "
-        "program; CPU times hold).",
+        f"{os.cpu_count()} cores of {device_name(torch.device('cpu'))} with {named}. Where more processes wanted a "
+        "core than there are, times by the clock tell of the others too; CPU times hold.",
         "What a training step costs is in docs/performance.md, what searcher and scheduler cost in docs/cluster.md.",
     )
-    PAGE.write_text(as_page(paragraphs, tables, title="What a study costs beside its training"), encoding="utf-8")
-    console.print(f"written to {PAGE.relative_to(PAGE.parent.parent)}")
 
 
 if __name__ == "__main__":

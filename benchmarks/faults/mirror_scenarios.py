@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from benchmarks.faults.mirrored import content, dump, is_sound
 from benchmarks.faults.scene import ROOT, Running, Stage, in_words, live_record, records, same_numbers, study_text
 from benchmarks.faults.seen import Seen, undisturbed
 from benchmarks.faults.tracking_server import TrackingServer, hanging_server
+from study.records import RecordError, read_record
 
 AWAY, BACK = "cannot be written for study", "can be written again"
 KILLS, SEED = 20, 7
@@ -106,19 +107,20 @@ def locked_database(stage: Stage) -> Seen:
 
 def kill_and_resume(stage: Stage) -> Seen:
     """SIGKILL to the driver of one study 20 times, at random moments; the same command each time."""
-    text = study_text(trials=12, epochs=10, beside=2)
+    text = study_text(trials=40, epochs=12, beside=2)
     reference, results = stage.folder / "never_killed", stage.folder / "killed_again"
     if stage.run(text, reference).end():
         raise SystemExit("the undisturbed study failed")
     moments = random.Random(SEED)
     on_record = []
     for kill in range(KILLS):
+        trained = _epochs_on_disk(results)
         running = stage.run(text, results)
         if kill % 2:  # any moment, before training too
             wait = moments.uniform(0.5, 10.0)
         else:
-            running.until(partial(_begun, running), "its first line")
-            wait = moments.uniform(0.5, 8.0)
+            running.until(partial(_has_more_epochs, results, trained), "an epoch")
+            wait = moments.uniform(0.0, 2.0)
         _wait(running, wait)
         ended = running.process.poll() is not None
         running.process.send_signal(signal.SIGKILL)
@@ -136,8 +138,8 @@ def kill_and_resume(stage: Stage) -> Seen:
     unchanged = dump(database) == before
     left = list((results / "live").iterdir())
     return Seen(
-        f"SIGKILL to the driver at {KILLS} random moments (seed {SEED}), every other one as likely before training as "
-        "in it; the same command each time",
+        f"SIGKILL to the driver at {KILLS} random moments (seed {SEED}), every other one after an epoch more, the rest "
+        "also before training; the same command each time",
         (
             "trials on record after each kill: " + ", ".join(map(str, on_record)),
             f"then: exit code {code}; {in_words(results)}; {len(keys)} records of {len(set(keys))} trials",
@@ -152,8 +154,18 @@ def kill_and_resume(stage: Stage) -> Seen:
 MIRROR_SCENARIOS = (tracking_server_killed, tracking_server_hangs, locked_database, kill_and_resume)
 
 
-def _begun(running: Running) -> bool:
-    return any("side by side" in line for line in running.out)
+def _has_more_epochs(results: Path, before: int) -> bool:
+    return _epochs_on_disk(results) > before
+
+
+def _epochs_on_disk(results: Path) -> int:
+    """Of trials that ended and of those under way; each attempt at a trial begins with the epochs of the one before."""
+    live: dict[str, int] = {}
+    for path in (results / "live").glob("*/*/record.parquet"):
+        with suppress(RecordError):  # sealed since it was listed
+            record = read_record(path)
+            live[record.key] = max(live.get(record.key, 0), record.num_epochs)
+    return sum(live.values()) + sum(record.num_epochs for record in records(results))
 
 
 def _wait(running: Running, seconds: float) -> None:

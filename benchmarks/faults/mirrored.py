@@ -21,7 +21,8 @@ def dump(database: Path) -> dict[str, list[tuple[Any, ...]]]:
 def content(database: Path) -> Content:
     """By name, all that it holds of every run that is not deleted; ids as names, so that two databases compare.
 
-    A run that is there twice has its second one under a name of its own.
+    A run that is there twice has its second one under a name of its own. When a study or a cell began is left out: it is
+    on no record, so a mirror that watched it begin knows, and one that comes later takes the start of its first trial.
     """
     with closing(_opened(database)) as connection:
         runs = connection.execute(
@@ -29,7 +30,7 @@ def content(database: Path) -> Content:
         ).fetchall()
         names = {run: name for run, name, *_ in runs}
         found: Content = {}
-        for run, name, *times in runs:
+        for run, name, status, start, end in runs:
             rows = [
                 sorted(connection.execute(f"select {columns} from {table} where run_uuid = ?", (run,)).fetchall())
                 for table, columns in (
@@ -40,7 +41,8 @@ def content(database: Path) -> Content:
             ]
             tags = connection.execute("select key, value from tags where run_uuid = ?", (run,)).fetchall()
             named = sorted((key, names.get(value, value)) for key, value in tags)
-            found[name if name not in found else f"{name} ({run})"] = (*times, named, *rows)
+            started = start if ("level", "trial") in tags else None
+            found[name if name not in found else f"{name} ({run})"] = (status, started, end, named, *rows)
         return found
 
 
