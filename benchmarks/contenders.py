@@ -9,67 +9,62 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch
 
+from benchmarks.graphs import Workload
 from benchmarks.measure import Timings, interleave
 from benchmarks.usual_way import UsualNetwork, renamed, separate_graphs
 from bimp.budget import solve_hidden_dim
 from bimp.config import BACKBONES, GAT_HEADS, Backbone, ModelConfig, TrainConfig, TrialConfig
-from bimp.data import GraphBatch, GraphSplit, PreparedDataset
+from bimp.data import GraphBatch, GraphSplit
 from bimp.engine import evaluate
 from bimp.losses import supervised_loss
 from bimp.network import Network
-from bimp.tasks import TaskSpec, task_of
+from bimp.tasks import task_of
 
-BUDGET = 100_000
-LAYERS = 4
+BUDGETS = {4: 100_000, 16: 500_000}
+"""Layers, and the parameters within which a network of them is as wide as it can be."""
 NUM_CLUSTERS = 8
 SIGMA_M = 1.0
 UNSUPERVISED_WEIGHT = 0.1
-DIFFERENT_BATCHES = 4
 SEED = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetTimings:
-    """All timings of one dataset, all from the same turns.
+class Cell:
+    """The timings of one backbone at one depth, all from the same turns.
 
     Attributes:
-        dataset: title of the dataset.
-        batch_size: graphs in a batch.
-        nodes, edges: means over the batches.
-        train_graphs, validation_graphs: sizes of the splits.
-        widths: ``hidden_dim`` of each backbone, gated and not.
-        gather, collate: a batch out of packed graphs, and by PyTorch Geometric.
+        workload: the graphs.
+        backbone, layers, hidden_dim: of the network, gated and not.
         vanilla, boosting, usual: a training step on a batch that is there already.
-        evaluation: gathering and evaluating a batch by a network with boosting.
+        evaluation: gathering and evaluating a batch by the network with boosting.
+        gather, collate: a batch out of packed graphs, and by PyTorch Geometric.
     """
 
-    dataset: str
-    batch_size: int
-    nodes: float
-    edges: float
-    train_graphs: int
-    validation_graphs: int
-    widths: dict[Backbone, int]
+    workload: Workload
+    backbone: Backbone
+    layers: int
+    hidden_dim: int
+    vanilla: Timings
+    boosting: Timings
+    usual: Timings
+    evaluation: Timings
     gather: Timings
     collate: Timings
-    vanilla: dict[Backbone, Timings]
-    boosting: dict[Backbone, Timings]
-    usual: dict[Backbone, Timings]
-    evaluation: dict[Backbone, Timings]
 
 
-def trial_config(task: TaskSpec, backbone: Backbone, *, gated: bool) -> TrialConfig:
-    """A trial of ``LAYERS`` layers; with a gate it is as wide as without, so that the gate alone is the difference."""
+def trial_config(workload: Workload, backbone: Backbone, layers: int, *, gated: bool) -> TrialConfig:
+    """A trial of ``layers`` layers; with a gate it is as wide as without, so that the gate alone is the difference."""
+    task = workload.task
     vanilla = solve_hidden_dim(
         ModelConfig(
             backbone=backbone,
-            layers=LAYERS,
+            layers=layers,
             hidden_dim=1,
             heads=GAT_HEADS if backbone == "gat" else 1,
             placement="none",
         ),
         task,
-        BUDGET,
+        BUDGETS[layers],
     )
     boosting = replace(vanilla, placement="boosting", gate="bilateral", num_clusters=NUM_CLUSTERS, sigma_m=SIGMA_M)
     return TrialConfig(
@@ -77,7 +72,7 @@ def trial_config(task: TaskSpec, backbone: Backbone, *, gated: bool) -> TrialCon
         model=boosting if gated else vanilla,
         train=TrainConfig(
             max_epochs=1,
-            batch_size=task.protocol.batch_size,
+            batch_size=workload.batch_size,
             learning_rate=task.protocol.learning_rate,
             unsupervised_weight=UNSUPERVISED_WEIGHT if gated else None,
         ),
@@ -112,78 +107,77 @@ def training_step(loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
     optimizer.step()
 
 
-def time_dataset(dataset: PreparedDataset, turns: int) -> DatasetTimings:
-    """Time everything on ``DIFFERENT_BATCHES`` random batches of the training split.
+def time_cells(workload: Workload, layers: int, turns: int) -> list[Cell]:
+    """Time everything about networks of ``layers`` layers on the batches of ``workload``.
 
     Raises:
-        AssertionError: the two ways disagree in a batch, a score or a gradient.
+        AssertionError: the two ways disagree in a batch, a loss or a gradient.
     """
-    task = task_of(dataset.name)
-    batch_size = task.protocol.batch_size
-    train = dataset.split("train")
-    order = torch.randperm(len(train), generator=torch.Generator().manual_seed(SEED))
-    picks = [train.indices[part] for part in torch.split(order[: DIFFERENT_BATCHES * batch_size], batch_size)]
-    batches = [dataset.graphs.gather(pick) for pick in picks]
-    separate = [separate_graphs(dataset.graphs, pick) for pick in picks]
+    picks = workload.picks()
+    batches = [workload.graphs.gather(pick) for pick in picks]
+    separate = [separate_graphs(workload.graphs, pick) for pick in picks]
     usual_batches = [Batch.from_data_list(graphs) for graphs in separate]
-
     contenders: dict[str, Callable[[int], object]] = {
-        "gather": lambda turn: dataset.graphs.gather(picks[turn % len(picks)]),
+        "gather": lambda turn: workload.graphs.gather(picks[turn % len(picks)]),
         "collate": lambda turn: Batch.from_data_list(separate[turn % len(separate)]),
     }
+    widths = {}
     for backbone in BACKBONES:
-        vanilla = trial_config(task, backbone, gated=False)
-        boosting = trial_config(task, backbone, gated=True)
+        vanilla = trial_config(workload, backbone, layers, gated=False)
+        boosting = trial_config(workload, backbone, layers, gated=True)
+        widths[backbone] = vanilla.model.hidden_dim
         _require_agreement(build_network(vanilla), batches[0], usual_batches[0])
-        contenders[f"vanilla {backbone}"] = _our_step(build_network(vanilla), batches)
-        contenders[f"boosting {backbone}"] = _our_step(build_network(boosting), batches)
-        contenders[f"usual {backbone}"] = _usual_step(UsualNetwork(build_network(vanilla)), task, usual_batches)
-        contenders[f"evaluation {backbone}"] = _evaluation(boosting, dataset, picks)
+        contenders[f"vanilla {backbone}"] = our_step(vanilla, batches)
+        contenders[f"boosting {backbone}"] = our_step(boosting, batches)
+        contenders[f"usual {backbone}"] = usual_step(vanilla, usual_batches)
+        contenders[f"evaluation {backbone}"] = _evaluation(boosting, workload)
     timings = interleave(contenders, turns)
-
-    def of(role: str) -> dict[Backbone, Timings]:
-        return {backbone: timings[f"{role} {backbone}"] for backbone in BACKBONES}
-
-    return DatasetTimings(
-        dataset=task.title,
-        batch_size=batch_size,
-        nodes=sum(batch.num_nodes for batch in batches) / len(batches),
-        edges=sum(batch.num_edges for batch in batches) / len(batches),
-        train_graphs=len(train),
-        validation_graphs=len(dataset.split("val")),
-        widths={backbone: trial_config(task, backbone, gated=False).model.hidden_dim for backbone in BACKBONES},
-        gather=timings["gather"],
-        collate=timings["collate"],
-        vanilla=of("vanilla"),
-        boosting=of("boosting"),
-        usual=of("usual"),
-        evaluation=of("evaluation"),
-    )
+    return [
+        Cell(
+            workload=workload,
+            backbone=backbone,
+            layers=layers,
+            hidden_dim=widths[backbone],
+            vanilla=timings[f"vanilla {backbone}"],
+            boosting=timings[f"boosting {backbone}"],
+            usual=timings[f"usual {backbone}"],
+            evaluation=timings[f"evaluation {backbone}"],
+            gather=timings["gather"],
+            collate=timings["collate"],
+        )
+        for backbone in BACKBONES
+    ]
 
 
-def _optimizer(network: nn.Module) -> torch.optim.Optimizer:
-    network.train()
-    return torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)
-
-
-def _our_step(network: Network, batches: list[GraphBatch]) -> Callable[[int], object]:
+def our_step(config: TrialConfig, batches: list[GraphBatch]) -> Callable[[int], object]:
+    """A training step of ours on a batch whose edges nothing is known of yet."""
+    network = build_network(config)
     optimizer = _optimizer(network)
-    return lambda turn: training_step(our_loss(network, batches[turn % len(batches)]), optimizer)
+    # A copy: orders of the edges that an earlier turn found out are found out anew, as for the batches of an epoch.
+    return lambda turn: training_step(our_loss(network, replace(batches[turn % len(batches)])), optimizer)
 
 
-def _usual_step(network: UsualNetwork, task: TaskSpec, batches: list[Batch]) -> Callable[[int], object]:
-    optimizer = _optimizer(network)
+def usual_step(config: TrialConfig, batches: list[Batch]) -> Callable[[int], object]:
+    """The same step the usual way."""
+    network = UsualNetwork(build_network(config))
+    optimizer = _optimizer(network, fused=False)
+    kind = task_of(config.dataset).kind
 
     def step(turn: int) -> None:
         batch = batches[turn % len(batches)]
-        training_step(supervised_loss(task.kind, network(batch), batch.y), optimizer)
+        training_step(supervised_loss(kind, network(batch), batch.y), optimizer)
 
     return step
 
 
-def _evaluation(config: TrialConfig, dataset: PreparedDataset, picks: list[Tensor]) -> Callable[[int], object]:
-    network = build_network(config)
-    return lambda turn: evaluate(network, config, GraphSplit(dataset.graphs, picks[turn % len(picks)]), "cpu")
+def _optimizer(network: nn.Module, *, fused: bool = True) -> torch.optim.Optimizer:
+    network.train()
+    return torch.optim.Adam(network.parameters(), lr=1e-3, fused=fused)
+
+
+def _evaluation(config: TrialConfig, workload: Workload) -> Callable[[int], object]:
+    network, picks = build_network(config), workload.picks()
+    return lambda turn: evaluate(network, config, GraphSplit(workload.graphs, picks[turn % len(picks)]), "cpu")
 
 
 def _require_agreement(ours: Network, batch: GraphBatch, usual_batch: Batch) -> None:
@@ -193,7 +187,7 @@ def _require_agreement(ours: Network, batch: GraphBatch, usual_batch: Batch) -> 
     assert torch.equal(batch.edge_index, usual_batch.edge_index), f"{ours.task.dataset}: edges differ"
     loss = our_loss(ours, batch)
     usual_loss = supervised_loss(ours.task.kind, usual(usual_batch), usual_batch.y)
-    torch.testing.assert_close(usual_loss, loss, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(usual_loss, loss, rtol=1e-4, atol=1e-4)
     loss.backward()  # type: ignore[no-untyped-call]
     usual_loss.backward()  # type: ignore[no-untyped-call]
     gradients = {name: parameter.grad for name, parameter in usual.named_parameters()}

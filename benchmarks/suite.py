@@ -1,10 +1,9 @@
-"""The whole benchmark: prepare graphs, time them, print the tables and write docs/performance.md."""
+"""The whole benchmark: draw graphs, time them, print the tables and write docs/performance.md."""
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -12,62 +11,96 @@ import torch_geometric.typing
 from rich.console import Console
 
 from benchmarks import tables
-from benchmarks.allocation import CLUSTER_BATCH, ProcessCost, compare
-from benchmarks.contenders import BUDGET, DIFFERENT_BATCHES, LAYERS, NUM_CLUSTERS, time_dataset
+from benchmarks.contenders import BUDGETS, NUM_CLUSTERS, Cell, time_cells
+from benchmarks.graphs import BATCHES, WORKLOADS, workload
 from benchmarks.measure import WARM_UP
+from benchmarks.own_process import ProcessCost, Way, cost_of
 from benchmarks.page import Table, as_page
-from bimp.data import PreparedDataset, prepare
-from bimp.tasks import task_of
+from benchmarks.summary import summary
 from study.provenance import device_name, library_versions
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
-RAW_DATA = "BIMP_RAW_DATA"
-TURNS = 9
-ALLOCATION_PAIRS = 2
+TURNS = {"zinc": 9, "smnist": 9, "cluster": 3, "tsp": 3}
+"""Turns that are counted: fewer where a turn takes a minute."""
+QUICK_TURNS = 2
+IN_OWN_PROCESS = ("gat", "gated_gcn")
+"""The backbones with rows or numbers for each edge, which decide how much memory is needed."""
 
 
-def run() -> None:
-    """Measure everything, print it and write the page."""
+@dataclass(frozen=True, kw_only=True)
+class Processes:
+    """What was measured in processes of their own.
+
+    Attributes:
+        memory: ours and the usual way by dataset and backbone, vanilla, at most layers.
+        largest: bi-GatedGCN of most layers on CLUSTER-like batches.
+        settings: ours and the usual way, each without and with the allocator settings of workers.
+        threads: by number of threads and backbone, ours and the usual way on CLUSTER-like batches.
+    """
+
+    memory: dict[tuple[str, str], tuple[ProcessCost, ProcessCost]]
+    largest: ProcessCost
+    settings: dict[Way, tuple[ProcessCost, ProcessCost]]
+    threads: dict[tuple[int, str], tuple[ProcessCost, ProcessCost]]
+
+
+def run(*, quick: bool) -> None:
+    """Measure everything and print it; write the page unless it is to be ``quick``."""
     torch.set_num_threads(1)
     console = Console()
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        with console.status("preparing graphs"):
-            datasets = _prepare(root)
-        timed = []
-        for dataset in datasets:
-            with console.status(f"timing {dataset.name}"):
-                timed.append(time_dataset(dataset, TURNS))
-        with console.status("comparing allocator settings"):
-            costs = _compare_allocation(root) if sys.platform == "linux" else {}
-    page = [
-        tables.loading(timed),
-        tables.gates(timed),
-        tables.shares(timed),
-        tables.usual_way(timed, _extensions()),
-    ]
-    if costs:
-        page.append(tables.allocation(costs))
-    for table in page:
+    cells: list[Cell] = []
+    for layers in (min(BUDGETS),) if quick else tuple(BUDGETS):
+        for name in WORKLOADS:
+            with console.status(f"timing {layers} layers on {name}"):
+                cells += time_cells(workload(name), layers, QUICK_TURNS if quick else TURNS[name])
+    processes = None
+    if sys.platform == "linux" and not quick:
+        with console.status("measuring processes of their own"):
+            processes = _measure_processes()
+    page = [tables.usual_way(cells, _extensions()), tables.gates(cells), tables.shares(cells), tables.loading(cells)]
+    if processes is not None:
+        page += [
+            tables.memory(processes.memory),
+            tables.settings(processes.settings),
+            tables.threads(processes.threads),
+        ]
+    targets = summary(cells, processes.memory if processes else {}, processes.largest if processes else None)
+    for table in (targets, *page):
         console.print(table.for_terminal())
-    _write(page, with_zinc=len(datasets) > 1)
-    console.print(f"written to {PAGE.relative_to(PAGE.parent.parent)}")
+    if not quick:
+        _write([targets, *page])
+        console.print(f"written to {PAGE.relative_to(PAGE.parent.parent)}")
 
 
-def _prepare(root: Path) -> list[PreparedDataset]:
-    datasets = [prepare("digits", root)]
-    if raw := os.environ.get(RAW_DATA):
-        # Whoever names the folder vouches for its pickles, as for the tests on real data.
-        datasets.append(prepare("zinc", root, raw=Path(raw) / "zinc", trust=True))
-    return datasets
-
-
-def _compare_allocation(root: Path) -> dict[str, tuple[list[ProcessCost], list[ProcessCost]]]:
-    prepare("cluster", root, size=CLUSTER_BATCH)
-    return {
-        f"{task_of(name).title}, {graphs} graphs": compare(name, root, ALLOCATION_PAIRS)
-        for name, graphs in (("digits", task_of("digits").protocol.batch_size), ("cluster", CLUSTER_BATCH))
-    }
+def _measure_processes() -> Processes:
+    deep, shallow = max(BUDGETS), min(BUDGETS)
+    ways: tuple[Way, Way] = ("vanilla", "usual")
+    return Processes(
+        memory={
+            (name, backbone): (
+                cost_of("vanilla", name, backbone, deep),
+                cost_of("usual", name, backbone, deep),
+            )
+            for name in WORKLOADS
+            for backbone in IN_OWN_PROCESS
+        },
+        largest=cost_of("boosting", "cluster", "gated_gcn", deep),
+        settings={
+            way: (
+                cost_of(way, "cluster", "gated_gcn", shallow, settings=False),
+                cost_of(way, "cluster", "gated_gcn", shallow),
+            )
+            for way in ways
+        },
+        threads={
+            (count, backbone): (
+                cost_of("vanilla", "cluster", backbone, shallow, threads=count),
+                cost_of("usual", "cluster", backbone, shallow, threads=count),
+            )
+            for backbone in ("gcn", "gated_gcn")
+            for count in (1, 2)
+        },
+    )
 
 
 def _extensions() -> str:
@@ -78,20 +111,20 @@ def _extensions() -> str:
     return ", ".join(f"{'with' if present else 'without'} {name}" for name, present in installed.items())
 
 
-def _write(page: list[Table], *, with_zinc: bool) -> None:
-    command = f"{RAW_DATA}=FOLDER make bench" if with_zinc else "make bench"
+def _write(page: list[Table]) -> None:
     versions = library_versions()
     named = ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "torch-geometric"))
-    zinc = "" if with_zinc else f" ZINC is left out: {RAW_DATA} named no folder that holds it."
+    widths = " and ".join(f"{layers} layers within {budget:,} parameters" for layers, budget in BUDGETS.items())
+    turns = ", ".join(f"{name}: {count}" for name, count in TURNS.items())
     paragraphs = (
-        f"Written by `{command}`; do not edit. Measured on one thread of {device_name(torch.device('cpu'))} with "
-        f"{named}.{zinc}",
-        f"Networks of {LAYERS} layers within {BUDGET:,} parameters, K = {NUM_CLUSTERS}, at the batch size of the "
-        "benchmark's protocol, under the allocator settings of a study's workers. Everything about a dataset was timed "
-        f"in one process in {TURNS} turns after {WARM_UP} that are not counted: in each turn everything ran once, on "
-        f"the same one of {DIFFERENT_BATCHES} random batches of the training split. Times are medians; ratios are of "
-        "CPU time, the median of the quotients within a turn and, in parentheses, their quartiles. The machine may "
-        "have had other work: ratios travel, milliseconds do not.",
-        "Not measured yet: a GPU, two threads, 16 layers, peak memory beside the usual way.",
+        f"Written by `make bench`; do not edit. Measured on {device_name(torch.device('cpu'))} with {named}, on one "
+        "thread where no other number is named.",
+        f"Networks of {widths}, K = {NUM_CLUSTERS}, on graphs drawn with the sizes, degrees and inputs of the "
+        "benchmark's, under the allocator settings of a study's workers. All about a dataset and a depth was timed in "
+        f"one process, in turns ({turns}) after {WARM_UP} that are not counted: in each turn everything ran once, on "
+        f"the same one of {BATCHES} batches. Times are medians; ratios are of CPU time, the median of the quotients "
+        "within a turn and, in parentheses, their quartiles. The machine may have had other work: ratios travel, "
+        "milliseconds do not.",
+        "Not measured here: a GPU.",
     )
     PAGE.write_text(as_page(paragraphs, page), encoding="utf-8")

@@ -5,129 +5,189 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from benchmarks.allocation import ProcessCost
-from benchmarks.contenders import DatasetTimings
+from benchmarks.contenders import Cell
 from benchmarks.measure import Ratio, Timings, milliseconds
+from benchmarks.own_process import ProcessCost, Way
 from benchmarks.page import Table
-from bimp.config import BACKBONES, Backbone
+from bimp.tasks import task_of
+
+CELL = ("Dataset", "Layers", "Backbone")
+WAYS: Mapping[Way, str] = {"vanilla": "ours", "usual": "usual"}
 
 
-def loading(datasets: Sequence[DatasetTimings]) -> Table:
-    """Gathering beside PyTorch Geometric's collation."""
-    return Table(
-        title="Loading a batch",
-        note="`PackedGraphs.gather` against `Batch.from_data_list` on the same graphs, both from memory. Milliseconds "
-        "of CPU time (by the clock).",
-        columns=("Dataset", "Graphs", "Nodes", "Edges", "Gathered, ms", "PyTorch Geometric, ms", "Times faster"),
-        rows=tuple(
-            (
-                timed.dataset,
-                str(timed.batch_size),
-                f"{timed.nodes:,.0f}",
-                f"{timed.edges:,.0f}",
-                timed.gather.describe(),
-                timed.collate.describe(),
-                Ratio.between(timed.collate.cpu, timed.gather.cpu).describe(),
-            )
-            for timed in datasets
-        ),
-        labels=1,
-    )
-
-
-def gates(datasets: Sequence[DatasetTimings]) -> Table:
-    """Boosting beside vanilla."""
-    return Table(
-        title="What the gate costs",
-        note="A training step with boosting (layer 2 gated, unsupervised loss included) over one without, at the "
-        "same width. Milliseconds of CPU time (by the clock).",
-        columns=("Dataset", "Backbone", "hidden_dim", "Vanilla, ms", "Boosting, ms", "Boosting / vanilla"),
-        rows=tuple(
-            (
-                timed.dataset,
-                backbone,
-                str(timed.widths[backbone]),
-                timed.vanilla[backbone].describe(),
-                timed.boosting[backbone].describe(),
-                Ratio.between(timed.boosting[backbone].cpu, timed.vanilla[backbone].cpu).describe(),
-            )
-            for timed, backbone in _cells(datasets)
-        ),
-        labels=2,
-    )
-
-
-def shares(datasets: Sequence[DatasetTimings]) -> Table:
-    """What loading and evaluation take of the whole."""
-    return Table(
-        title="Loading and evaluation in the whole",
-        note="Gathering's share of a vanilla step with its gathering, and the share of an epoch with boosting that the "
-        "evaluation of the validation split takes, gate statistics included. CPU time.",
-        columns=("Dataset", "Backbone", "Gathering / step", "Evaluation / epoch"),
-        rows=tuple(
-            (
-                timed.dataset,
-                backbone,
-                _percent(_share(timed.gather, timed.vanilla[backbone])),
-                _percent(_evaluation_share(timed, backbone)),
-            )
-            for timed, backbone in _cells(datasets)
-        ),
-        labels=2,
-    )
-
-
-def usual_way(datasets: Sequence[DatasetTimings], extensions: str) -> Table:
+def usual_way(cells: Sequence[Cell], extensions: str) -> Table:
     """The vanilla networks beside the same ones of MessagePassing layers."""
     return Table(
         title="Beside the usual way",
         note="A vanilla training step against the same network of PyTorch Geometric's `MessagePassing` layers "
         f"({extensions}). Losses and gradients were compared before. Milliseconds of CPU time (by the clock), loading "
         "left out; the last column has each side's own loading in it.",
-        columns=("Dataset", "Backbone", "Ours, ms", "Usual, ms", "Times faster", "with loading"),
+        columns=(*CELL, "Ours, ms", "Usual, ms", "Times faster", "with loading"),
         rows=tuple(
             (
-                timed.dataset,
-                backbone,
-                timed.vanilla[backbone].describe(),
-                timed.usual[backbone].describe(),
-                Ratio.between(timed.usual[backbone].cpu, timed.vanilla[backbone].cpu).describe(),
-                Ratio.between(
-                    _sum(timed.usual[backbone], timed.collate), _sum(timed.vanilla[backbone], timed.gather)
-                ).describe(),
+                *_names(cell),
+                cell.vanilla.describe(),
+                cell.usual.describe(),
+                Ratio.between(cell.usual.cpu, cell.vanilla.cpu).describe(),
+                f"{Ratio.between(_sum(cell.usual, cell.collate), _sum(cell.vanilla, cell.gather)).median:.2f}",
             )
-            for timed, backbone in _cells(datasets)
+            for cell in cells
         ),
-        labels=2,
+        labels=3,
     )
 
 
-def allocation(costs: Mapping[str, tuple[Sequence[ProcessCost], Sequence[ProcessCost]]]) -> Table:
-    """Worker processes with and without their allocator settings."""
+def gates(cells: Sequence[Cell]) -> Table:
+    """Boosting beside vanilla."""
     return Table(
-        title="Allocator settings of workers",
-        note="A training step of GatedGCN with boosting in processes of their own, with the `MALLOC_` settings of "
-        "`study.cluster.prepare_environment` and without: freed memory then stays with the process. They are read by "
-        "glibc; elsewhere they do nothing. Milliseconds of CPU time (how much of it in the kernel), and the peak "
-        "of the process's memory.",
-        columns=("Batch", "Without, ms", "With, ms", "Times faster", "Peak without, MB", "with"),
+        title="What the gate costs",
+        note="A training step with boosting (one layer gated, unsupervised loss included) over one without, at the "
+        "same width. Milliseconds of CPU time (by the clock).",
+        columns=(*CELL, "hidden_dim", "Vanilla, ms", "Boosting, ms", "Boosting / vanilla"),
         rows=tuple(
             (
-                batch,
-                _cost(off),
-                _cost(on),
-                Ratio.between([cost.cpu for cost in off], [cost.cpu for cost in on]).describe(),
-                f"{median(cost.peak_bytes for cost in off) / 1e6:,.0f}",
-                f"{median(cost.peak_bytes for cost in on) / 1e6:,.0f}",
+                *_names(cell),
+                str(cell.hidden_dim),
+                cell.vanilla.describe(),
+                cell.boosting.describe(),
+                Ratio.between(cell.boosting.cpu, cell.vanilla.cpu).describe(),
             )
-            for batch, (off, on) in costs.items()
+            for cell in cells
+        ),
+        labels=3,
+    )
+
+
+def shares(cells: Sequence[Cell]) -> Table:
+    """What loading and evaluation take of the whole."""
+    return Table(
+        title="Loading and evaluation in the whole",
+        note="Gathering's share of a vanilla step with its gathering, the share of an epoch with boosting that the "
+        "evaluation of the validation split takes, gate statistics included, and the CPU time of such an epoch at the "
+        "published sizes of the splits, loading and evaluation included.",
+        columns=(*CELL, "Gathering / step", "Evaluation / epoch", "Epoch, CPU s"),
+        rows=tuple(
+            (
+                *_names(cell),
+                _percent(_share(cell.gather, cell.vanilla)),
+                _percent(evaluation_share(cell)),
+                f"{sum(_epoch(cell)):,.0f}",
+            )
+            for cell in cells
+        ),
+        labels=3,
+    )
+
+
+def loading(cells: Sequence[Cell]) -> Table:
+    """Gathering beside PyTorch Geometric's collation."""
+    first = {cell.workload.title: cell for cell in reversed(cells)}
+    return Table(
+        title="Loading a batch",
+        note="`PackedGraphs.gather` against `Batch.from_data_list` on the same graphs, both from memory. Milliseconds "
+        "of CPU time (by the clock); nodes and edges are means.",
+        columns=("Dataset", "Graphs", "Nodes", "Edges", "Gathered, ms", "PyTorch Geometric, ms", "Times faster"),
+        rows=tuple(
+            (
+                title,
+                str(cell.workload.batch_size),
+                _mean_of_batches(cell, cell.workload.graphs.node_counts.sum().item()),
+                _mean_of_batches(cell, cell.workload.graphs.edge_counts.sum().item()),
+                cell.gather.describe(),
+                cell.collate.describe(),
+                Ratio.between(cell.collate.cpu, cell.gather.cpu).describe(),
+            )
+            for title, cell in reversed(first.items())
         ),
         labels=1,
     )
 
 
-def _cells(datasets: Sequence[DatasetTimings]) -> list[tuple[DatasetTimings, Backbone]]:
-    return [(timed, backbone) for timed in datasets for backbone in BACKBONES]
+def memory(costs: Mapping[tuple[str, str], tuple[ProcessCost, ProcessCost]]) -> Table:
+    """Peak memory of ours and of the usual way."""
+    return Table(
+        title="Peak memory",
+        note="Vanilla training steps of 16 layers in processes of their own: the peak of the process (how much of it "
+        "the steps added to libraries, network and batch), and ours over the usual way's, of what was added.",
+        columns=("Dataset", "Backbone", "Ours, MB", "Usual, MB", "Ours / usual"),
+        rows=tuple(
+            (
+                f"{task_of(dataset).title}-like",
+                backbone,
+                _megabytes(ours),
+                _megabytes(usual),
+                f"{ours.step_bytes / usual.step_bytes:.2f}",
+            )
+            for (dataset, backbone), (ours, usual) in costs.items()
+        ),
+        labels=2,
+    )
+
+
+def settings(costs: Mapping[Way, tuple[ProcessCost, ProcessCost]]) -> Table:
+    """Processes without and with the allocator settings of workers."""
+    return Table(
+        title="Allocator settings of workers",
+        note="A vanilla training step of GatedGCN, 4 layers, on CLUSTER-like batches in processes of their own, with "
+        "the `MALLOC_` settings of `study.cluster.prepare_environment` and without: freed memory then stays with the "
+        "process. They are read by glibc; elsewhere they do nothing. Milliseconds of CPU time (how much of it in the "
+        "kernel).",
+        columns=("Way", "Without, ms", "With, ms", "Times faster", "Peak without, MB", "with"),
+        rows=tuple(
+            (
+                WAYS[way],
+                _cost(off),
+                _cost(on),
+                f"{off.cpu / on.cpu:.2f}",
+                f"{off.peak_bytes / 1e6:,.0f}",
+                f"{on.peak_bytes / 1e6:,.0f}",
+            )
+            for way, (off, on) in costs.items()
+        ),
+        labels=1,
+    )
+
+
+def threads(costs: Mapping[tuple[int, str], tuple[ProcessCost, ProcessCost]]) -> Table:
+    """One thread beside two."""
+    return Table(
+        title="Threads",
+        note="A vanilla training step, 4 layers, on CLUSTER-like batches in processes of their own. Milliseconds of "
+        "CPU time (by the clock). A study runs one trial for each core instead.",
+        columns=("Threads", "Backbone", "Ours, ms", "Usual, ms", "Times faster by the clock"),
+        rows=tuple(
+            (
+                str(count),
+                backbone,
+                f"{milliseconds(ours.cpu)} ({milliseconds(ours.wall)})",
+                f"{milliseconds(usual.cpu)} ({milliseconds(usual.wall)})",
+                f"{usual.wall / ours.wall:.2f}",
+            )
+            for (count, backbone), (ours, usual) in costs.items()
+        ),
+        labels=2,
+    )
+
+
+def evaluation_share(cell: Cell) -> float:
+    """Of an epoch with boosting: the evaluation of the validation split."""
+    train, validation = _epoch(cell)
+    return validation / (train + validation)
+
+
+def _epoch(cell: Cell) -> tuple[float, float]:
+    """CPU seconds of training and of evaluating one epoch, at the published sizes."""
+    work = cell.workload
+    train = work.train_graphs / work.batch_size * median(_sum(cell.boosting, cell.gather))
+    return train, work.validation_graphs / work.batch_size * median(cell.evaluation.cpu)
+
+
+def _names(cell: Cell) -> tuple[str, str, str]:
+    return cell.workload.title, str(cell.layers), cell.backbone
+
+
+def _mean_of_batches(cell: Cell, total: float) -> str:
+    return f"{total / len(cell.workload.picks()):,.0f}"
 
 
 def _sum(step: Timings, loading: Timings) -> list[float]:
@@ -138,15 +198,12 @@ def _share(part: Timings, rest: Timings) -> float:
     return median(one / (one + other) for one, other in zip(part.cpu, rest.cpu, strict=True))
 
 
-def _evaluation_share(timed: DatasetTimings, backbone: Backbone) -> float:
-    train = timed.train_graphs * median(_sum(timed.boosting[backbone], timed.gather))
-    validation = timed.validation_graphs * median(timed.evaluation[backbone].cpu)
-    return validation / (train + validation)
+def _megabytes(cost: ProcessCost) -> str:
+    return f"{cost.peak_bytes / 1e6:,.0f} ({cost.step_bytes / 1e6:,.0f})"
 
 
-def _cost(costs: Sequence[ProcessCost]) -> str:
-    kernel = median(cost.system / cost.cpu for cost in costs)
-    return f"{milliseconds(median(cost.cpu for cost in costs))} ({_percent(kernel)})"
+def _cost(cost: ProcessCost) -> str:
+    return f"{milliseconds(cost.cpu)} ({_percent(cost.system / cost.cpu)})"
 
 
 def _percent(share: float) -> str:

@@ -13,7 +13,7 @@ from bimp.config import Gate
 from bimp.data.batch import GraphBatch
 from bimp.kernels.linear import Linear
 from bimp.losses import min_cut_loss, orthogonality_loss
-from bimp.neighbourhood import differences_along_edges, softmax_over_neighbours, sum_over_neighbours
+from bimp.neighbourhood import softmax_over_neighbours, sum_along_edges, sum_over_neighbours
 from bimp.semantics import CutAdjacency, CutScope, GateNormalisation
 
 
@@ -125,7 +125,7 @@ class BilateralGate(nn.Module):
         """
         # The metric is linear: mapping the nodes before taking differences spares a product on every edge.
         mapped = F.linear(soft_assignment, self.metric.weight)
-        differences = differences_along_edges(mapped, adjacency)
+        differences = sum_along_edges(mapped, -mapped, adjacency)
         if self.metric.bias is not None:
             differences = differences + self.metric.bias
         if self.metric_relu:

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from bimp.config import ConfigError, ModelConfig, Readout
 from bimp.data.batch import GraphBatch
-from bimp.kernels.linear import Linear
+from bimp.kernels.linear import Linear, linear
+from bimp.neighbourhood import sum_along_edges
 from bimp.tasks import TaskSpec
 
 
@@ -61,14 +62,23 @@ class Head(nn.Module):
 
     def forward(self, h: Tensor, batch: GraphBatch) -> Tensor:
         """Scores of the node rows ``h``: ``[graphs]`` for a regression, else ``[items, classes]``."""
-        if self.kind == "node_classification":
-            rows = h
-        elif self.kind == "edge_classification":
-            rows = torch.cat([h.index_select(0, end) for end in batch.edge_index], dim=1)
+        scores: Tensor
+        if self.kind == "edge_classification":
+            scores = self.scorer[1:](self._first_rows_of_edges(h, batch))
         else:
-            rows = read_out(h, batch, self.readout)
-        scores: Tensor = self.scorer(rows)
+            rows = h if self.kind == "node_classification" else read_out(h, batch, self.readout)
+            scores = self.scorer(rows)
         return scores.squeeze(1) if self.kind == "graph_regression" else scores
+
+    def _first_rows_of_edges(self, h: Tensor, batch: GraphBatch) -> Tensor:
+        """The scorer's first map of the rows of both ends side by side.
+
+        It is a map of each end and a sum: mapping the nodes before taking them to the edges spares a product there.
+        """
+        first = self.scorer[0]
+        assert isinstance(first, Linear)
+        of_source, of_destination = first.weight.chunk(2, dim=1)
+        return sum_along_edges(linear(h, of_source, None), linear(h, of_destination, first.bias), batch.adjacency)
 
 
 def smallest_hidden_dim(model: ModelConfig, task: TaskSpec) -> int:

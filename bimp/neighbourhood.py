@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bimp.adjacency import Adjacency
-from bimp.kernels.aggregation import edge_differences, neighbour_max, neighbour_sum
+from bimp.kernels.aggregation import edge_sums, neighbour_max, neighbour_sum
 from bimp.kernels.choice import kernels_serve
 
 
@@ -25,11 +25,11 @@ def sum_over_neighbours(messages: Tensor, adjacency: Adjacency) -> Tensor:
     return summed.index_add(0, adjacency.destination, messages)
 
 
-def differences_along_edges(rows: Tensor, adjacency: Adjacency) -> Tensor:
-    """Source's row minus destination's for each edge: ``[nodes, width]`` to ``[edges, width]``."""
-    if kernels_serve(rows):
-        return edge_differences(rows, adjacency)
-    return rows.index_select(0, adjacency.source) - rows.index_select(0, adjacency.destination)
+def sum_along_edges(at_source: Tensor, at_destination: Tensor, adjacency: Adjacency) -> Tensor:
+    """``at_source[u] + at_destination[v]`` for each edge u -> v: twice ``[nodes, width]`` to ``[edges, width]``."""
+    if kernels_serve(at_source, at_destination):
+        return edge_sums(at_source, at_destination, adjacency)
+    return at_source.index_select(0, adjacency.source) + at_destination.index_select(0, adjacency.destination)
 
 
 def softmax_over_neighbours(logits: Tensor, adjacency: Adjacency) -> Tensor:

@@ -1,4 +1,4 @@
-"""Sums, maxima and differences of neighbours, with backward passes that read the edges sorted by source."""
+"""Sums and maxima of neighbours, with backward passes that read the edges sorted by source."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ def neighbour_max(rows: Tensor, adjacency: Adjacency, weights: Tensor | None) ->
     return largest
 
 
-def edge_differences(rows: Tensor, adjacency: Adjacency) -> Tensor:
-    """As :func:`bimp.neighbourhood.differences_along_edges`."""
-    differences: Tensor = _EdgeDifferences.apply(rows, adjacency)  # type: ignore[no-untyped-call]
-    return differences
+def edge_sums(at_source: Tensor, at_destination: Tensor, adjacency: Adjacency) -> Tensor:
+    """As :func:`bimp.neighbourhood.sum_along_edges`."""
+    sums: Tensor = _EdgeSums.apply(at_source, at_destination, adjacency)  # type: ignore[no-untyped-call]
+    return sums
 
 
-class _EdgeDifferences(torch.autograd.Function):
+class _EdgeSums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, adjacency: Adjacency) -> Tensor:
+    def forward(ctx: Any, at_source: Tensor, at_destination: Tensor, adjacency: Adjacency) -> Tensor:
         ctx.adjacency = adjacency
-        return rows.index_select(0, adjacency.source).sub_(rows.index_select(0, adjacency.destination))
+        sums = at_source.index_select(0, adjacency.source)
+        return sums.add_(at_destination.index_select(0, adjacency.destination))
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         adjacency: Adjacency = ctx.adjacency
         grad = grad.contiguous()
         at_source = sum_of_runs(grad, adjacency.by_source, adjacency.source_starts)
-        return at_source.sub_(sum_of_runs(grad, adjacency.each_edge, adjacency.starts)), None
+        return at_source, sum_of_runs(grad, adjacency.each_edge, adjacency.starts), None
 
 
 class _NeighbourSum(torch.autograd.Function):

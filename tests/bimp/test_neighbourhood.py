@@ -7,10 +7,10 @@ from torch.testing import assert_close
 
 from bimp.adjacency import Adjacency
 from bimp.neighbourhood import (
-    differences_along_edges,
     max_neighbour_rows,
     mean_neighbour_rows,
     softmax_over_neighbours,
+    sum_along_edges,
     sum_neighbour_rows,
     sum_over_neighbours,
 )
@@ -86,9 +86,9 @@ def test_not_a_number_reaches_sum_and_maximum() -> None:
         reduced.sum().backward()
 
 
-def test_differences_along_edges() -> None:
-    expected = torch.stack([ROWS[u] - ROWS[v] for u, v in BATCH.edge_index.t().tolist()])
-    assert torch.equal(differences_along_edges(ROWS, EDGES), expected)
+def test_sum_along_edges() -> None:
+    expected = torch.stack([ROWS[u] + 2 * ROWS[v] for u, v in BATCH.edge_index.t().tolist()])
+    assert torch.equal(sum_along_edges(ROWS, 2 * ROWS, EDGES), expected)
 
 
 def test_softmax_holds_for_large_logits() -> None:
@@ -116,7 +116,7 @@ def test_gradients_against_finite_differences() -> None:
     weights = WEIGHTS.double().requires_grad_()
     messages = MESSAGES.double().requires_grad_()
     assert torch.autograd.gradcheck(lambda rows, weights: mean_neighbour_rows(rows, EDGES, weights), (rows, weights))
-    assert torch.autograd.gradcheck(lambda rows: differences_along_edges(rows, EDGES), rows)
+    assert torch.autograd.gradcheck(lambda rows: sum_along_edges(rows, -3 * rows, EDGES), rows)
     assert torch.autograd.gradcheck(lambda rows: sum_neighbour_rows(rows, EDGES), rows)
     assert torch.autograd.gradcheck(lambda rows: max_neighbour_rows(rows, EDGES), rows)
     assert torch.autograd.gradcheck(lambda rows, weights: max_neighbour_rows(rows, EDGES, weights), (rows, weights))

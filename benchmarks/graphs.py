@@ -1,0 +1,137 @@
+"""Graphs like the benchmark's, drawn here: their sizes, degrees and kinds of input decide what a step costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bimp.data import PackedGraphs
+from bimp.data.cluster import block_model_graph
+from bimp.data.packed import LabelLevel
+from bimp.data.point_graphs import PointGraph, heaviest_neighbours, nearest_neighbours, pack_point_graphs
+from bimp.data.tours import FEWEST, MOST, NEIGHBOURS
+from bimp.tasks import TaskSpec, task_of
+
+SEED = 0
+BATCHES = 4
+"""Different batches of a workload: the graphs that are drawn are just enough for them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """One dataset of the benchmark as a step sees it.
+
+    Attributes:
+        name: of the dataset.
+        graphs: drawn graphs, ``BATCHES`` times ``batch_size`` of them.
+        batch_size: graphs in a batch.
+        train_graphs, validation_graphs: published sizes of the splits.
+    """
+
+    name: str
+    graphs: PackedGraphs
+    batch_size: int
+    train_graphs: int
+    validation_graphs: int
+
+    @property
+    def task(self) -> TaskSpec:
+        """Inputs, labels and loss."""
+        return task_of(self.name)
+
+    @property
+    def title(self) -> str:
+        """Of the dataset, for a table."""
+        return f"{self.task.title}-like"
+
+    def picks(self) -> list[torch.Tensor]:
+        """Graph numbers of each batch."""
+        return list(torch.split(torch.arange(len(self.graphs)), self.batch_size))
+
+
+def workload(name: str) -> Workload:
+    """Draw the graphs of ``zinc``, ``smnist``, ``cluster`` or ``tsp``.
+
+    Raises:
+        KeyError: another name.
+    """
+    draw, batch_size, train_graphs, validation_graphs = _WORKLOADS[name]
+    rng = np.random.default_rng(SEED)
+    return Workload(
+        name=name,
+        graphs=draw(rng, BATCHES * batch_size),
+        batch_size=batch_size,
+        train_graphs=train_graphs,
+        validation_graphs=validation_graphs,
+    )
+
+
+def _molecules(rng: np.random.Generator, count: int) -> PackedGraphs:
+    """Chains with branches, closed to rings here and there: 23 atoms and 50 directed bonds on average, as ZINC's."""
+    atoms, bonds = [], []
+    for _ in range(count):
+        size = int(rng.integers(16, 31))
+        tree = [(node, int(rng.integers(max(0, node - 3), node))) for node in range(1, size)]
+        rings = [(node, node - 5) for node in rng.choice(np.arange(5, size), size=3, replace=False)]
+        ends = np.array(tree + rings).T
+        bonds.append(np.concatenate([ends, ends[::-1]], axis=1))
+        atoms.append(rng.integers(0, task_of("zinc").node_dim, size))
+    edges = sum(bond.shape[1] for bond in bonds)
+    return PackedGraphs.from_arrays(
+        node_counts=torch.tensor([len(atom) for atom in atoms]),
+        edge_counts=torch.tensor([bond.shape[1] for bond in bonds]),
+        x=torch.from_numpy(np.concatenate(atoms)),
+        edge_index=torch.from_numpy(np.concatenate(bonds, axis=1)),
+        edge_attr=torch.from_numpy(rng.integers(0, task_of("zinc").edge_dim, edges)),
+        y=torch.from_numpy(rng.normal(size=count).astype(np.float32)),
+        labels="graph",
+    )
+
+
+def _superpixels(rng: np.random.Generator, count: int) -> PackedGraphs:
+    graphs = []
+    for _ in range(count):
+        points = rng.random((int(rng.integers(66, 76)), 2))
+        x = np.concatenate([rng.random((len(points), 1)), points], axis=1).astype(np.float32)
+        graphs.append((x, *heaviest_neighbours(points, 8)))
+    return pack_point_graphs(graphs, rng.integers(0, task_of("smnist").num_outputs, count), "graph")
+
+
+def _communities(rng: np.random.Generator, count: int) -> PackedGraphs:
+    drawn = [block_model_graph(rng) for _ in range(count)]
+    return PackedGraphs.from_arrays(
+        node_counts=torch.tensor([len(x) for x, _, _ in drawn]),
+        edge_counts=torch.tensor([edges.shape[1] for _, edges, _ in drawn]),
+        x=torch.from_numpy(np.concatenate([x for x, _, _ in drawn])),
+        edge_index=torch.from_numpy(np.concatenate([edges for _, edges, _ in drawn], axis=1)),
+        edge_attr=None,
+        y=torch.from_numpy(np.concatenate([y for _, _, y in drawn])),
+        labels="node",
+    )
+
+
+def _points(rng: np.random.Generator, count: int) -> PackedGraphs:
+    """TSP's graphs with random labels: what is to be learnt changes no time."""
+    graphs: list[PointGraph] = []
+    for _ in range(count):
+        points = rng.random((int(rng.integers(FEWEST, MOST + 1)), 2))
+        graphs.append((points.astype(np.float32), *nearest_neighbours(points, NEIGHBOURS)))
+    edges = sum(len(edge_attr) for _, _, edge_attr in graphs)
+    level: LabelLevel = "edge"
+    labels: NDArray[np.integer] = rng.integers(0, 2, edges)
+    return pack_point_graphs(graphs, labels, level)
+
+
+_WORKLOADS: dict[str, tuple[Callable[[np.random.Generator, int], PackedGraphs], int, int, int]] = {
+    "zinc": (_molecules, 128, 10_000, 1_000),
+    "smnist": (_superpixels, 128, 55_000, 5_000),
+    "cluster": (_communities, 32, 10_000, 1_000),
+    "tsp": (_points, 32, 10_000, 1_000),
+}
+
+WORKLOADS = tuple(_WORKLOADS)
+"""The datasets of the suite, small graphs first."""
