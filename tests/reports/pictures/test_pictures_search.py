@@ -55,7 +55,7 @@ def test_arms_of_unequal_effort_are_parted_where_the_shorter_search_ends(tmp_pat
     ]
     found = picture(write_study(tmp_path, [other, gate_search()], trials), "best-by-trials")
     (axes,) = found.figure.axes
-    assert titles(found) == ["ZINC GCN 100k L4"]
+    assert titles(found) == ["ZINC GCN backbone 100k L4"]
     assert legend_of(found) == ["GCN", "bi-GCN"]
     (end,) = [drawn for drawn in axes.lines if list(drawn.get_xdata()) == [3, 3]]  # type: ignore[arg-type]
     assert str(end.get_label()).startswith("_")
