@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.layout.result_table import ResultTable, build_table
-from reports.records.load import StudyResults, load_results
+from reports.records.load import StudyResults, given_once, load_results
 from reports.summary.marks import Bold
-from reports.summary.summarise import trials_outside_plan
 from reports.tables.html import render_html
 from reports.tables.latex import render_fragment, render_standalone
 from reports.tables.markdown import render_markdown
@@ -59,7 +58,7 @@ def write_tables(
         OSError: ``out`` cannot be written.
     """
     study, table = table_of(results if isinstance(results, Sequence) else [results], bold)
-    grids = [_laid_out(study, table, layout, bold) for layout in layouts]
+    grids = [_laid_out(table, layout, bold) for layout in layouts]
     files = TableFiles(
         results=study,
         table=table,
@@ -83,7 +82,8 @@ def table_of(results: Sequence[Path], bold: Bold = "paper") -> tuple[StudyResult
     Raises:
         ResultsError, study.records.RecordError: as :func:`write_tables`.
     """
-    study, given_way = merge_studies([load_results(folder) for folder in results])
+    given_once(results)
+    study, given_way = merge_studies([load_results(folder) for folder in results], [str(folder) for folder in results])
     table = build_table(study)
     if bold == "significant":
         # Only here: the tests load scipy and statsmodels.
@@ -105,15 +105,17 @@ def write_compared(files: TableFiles, out: Path) -> TableFiles:
     return replace(files, others=(*files.others, *written))
 
 
-def _laid_out(study: StudyResults, table: ResultTable, layout: Layout, bold: Bold) -> Grid:
+def _laid_out(table: ResultTable, layout: Layout, bold: Bold) -> Grid:
     from reports.layout.laid_out import fill, lay_out
     from reports.layout.placed import placed_entries
 
     filled = fill(layout, placed_entries(table))
     labelled = [(cell.summary, cell.label) for cell in filled.cells if cell.summary]
-    words = caption(layout.title, [summary for summary, _ in labelled], bold)
-    given_way = [note for note in table.notes if note.heading == GIVEN_WAY]
-    return lay_out(filled, words, [*notes(labelled, trials_outside_plan(study)), *given_way])
+    words = caption(layout.title, [summary for summary, _ in labelled], bold, layout.columns)
+    shown = {cell.name for cell in filled.cells}
+    given_way = [note.only(shown) for note in table.notes if note.heading == GIVEN_WAY]
+    # Trials of no cell are told below the table of all cells: they are of no row here.
+    return lay_out(filled, words, [*notes(labelled, 0, layout.columns), *(note for note in given_way if note.items)])
 
 
 def _write_grid(grid: Grid, out: Path) -> tuple[Path, ...]:
