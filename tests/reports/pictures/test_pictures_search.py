@@ -67,7 +67,7 @@ def test_rungs_count_who_reached_them_and_who_went_on(tmp_path: Path) -> None:
     cell, _ = load_material(results).cells
     assert rung_counts(cell) == {2: (8, 6)}
     axes = picture(results, "rungs").figure.axes[0]
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["2\n8\n6", "6\nend"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["epoch 2\n8 trials\n6 went on", "6\nend"]
     assert line(axes, "stopped at a rung") == ([2.0, 2.0], [0.9, 0.9])
     ends, values = line(axes, "finished")
     assert ends == [6.0] * 6
