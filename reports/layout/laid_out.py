@@ -57,7 +57,10 @@ def fill(layout: Layout, cells: Sequence[Placed]) -> Filled:
     blocks = tuple(_fill_block(layout, block, cells) for block in layout.blocks)
     taken = {cell for sections in blocks for cell in _cells_of(sections)}
     if not taken:
-        raise ResultsError(f"layout {layout.name}: none of the results has a place in it; {_there_are(cells)}")
+        raise ResultsError(
+            f"layout {layout.name}: none of the results has a place in it; {_there_are(cells)}; "
+            f"it asks for {_asked(layout)}"
+        )
     for block, sections in zip(layout.blocks, blocks, strict=True):
         metrics = sorted({cell.metric for cell in _cells_of(sections)})
         if len(metrics) > 1:
@@ -116,6 +119,14 @@ def _place(cells: Sequence[Placed], *asked: Selector) -> Place:
 
 def _cells_of(sections: Sequence[Sequence[Sequence[Place]]]) -> Iterator[Placed]:
     return (place.cell for rows in sections for row in rows for place in row if place.cell)
+
+
+def _asked(layout: Layout) -> str:
+    """The datasets and backbones that a layout names."""
+    rows = (row for block in layout.blocks for rows in block.sections for row in rows)
+    backbones = dict.fromkeys(row.backbone for row in (*layout.sides, *rows) if row.backbone)
+    datasets = dict.fromkeys(block.dataset for block in layout.blocks)
+    return f"the datasets {', '.join(datasets)}" + (f" with {', '.join(backbones)}" if backbones else "")
 
 
 def _there_are(cells: Sequence[Placed]) -> str:

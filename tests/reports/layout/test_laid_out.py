@@ -208,3 +208,16 @@ def test_a_folder_given_twice_is_refused(tmp_path: Path, command: str) -> None:
         2,
         f"error: {again}: given twice, expected each results folder once\n",
     )
+
+
+def test_a_layout_that_does_not_fit_leaves_the_others_alone(tmp_path: Path) -> None:
+    first, _ = two_studies(tmp_path)
+    out = tmp_path / "out"
+    arguments = ["tables", str(first), "--out", str(out), "--layout", "small", "--layout", "graph_level"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0
+    assert (out / "graph_level.md").is_file()
+    assert not (out / "small.md").exists()
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("left out: layout small: none of the results has a place in it")
+    assert line.endswith("it asks for the datasets dd, enzymes, proteins with gcn, graphsage, gat, gated_gcn")
