@@ -210,6 +210,8 @@ def _write_study_tables(
     files = write_compared(write_tables(results, out, bold, layouts), out)
     Console(width=WIDTH, highlight=False).print(render_terminal(files.table))
     _show(files.paths)
+    for line in files.unfit:
+        print("left out:", line, file=sys.stderr)
 
 
 def _show(paths: Iterable[Path]) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from reports.check.choice import choices, edges, tests_in_search
-from reports.check.fairness import budgets, trained_epochs, tuning_efforts
+from reports.check.fairness import budgets, parameters, trained_epochs, tuning_efforts
 from reports.check.finding import Check, Finding, Severity
 from reports.check.provenance import between_studies, code_states, data_fingerprints, library_versions, strangers
 from reports.check.runs import cut_short, doubled_and_unasked_runs, missing_runs, search_ends, spreads
 from reports.check.training import rung_orders, still_gates
+from reports.check.values import impossible_values, other_metrics
 from reports.evidence.study_facts import gather
+from reports.records.load import given_once
 
 __all__ = ["CHECKS", "Finding", "Severity", "check", "check_together"]
 
@@ -23,6 +25,7 @@ CHECKS: tuple[Check, ...] = (
     code_states,
     library_versions,
     budgets,
+    parameters,
     tuning_efforts,
     trained_epochs,
     tests_in_search,
@@ -33,6 +36,8 @@ CHECKS: tuple[Check, ...] = (
     cut_short,
     search_ends,
     spreads,
+    impossible_values,
+    other_metrics,
 )
 """Everything that is looked for; each yields its findings cell by cell."""
 
@@ -50,8 +55,11 @@ def check_together(results_folders: Iterable[Path]) -> tuple[Finding, ...]:
     """The findings of several studies whose cells stand in one table, and what differs between them.
 
     Raises:
-        ResultsError, study.records.RecordError: as :func:`reports.evidence.study_facts.gather`.
+        ResultsError: a folder is given twice. ResultsError, study.records.RecordError: as
+            :func:`reports.evidence.study_facts.gather`.
     """
+    results_folders = tuple(results_folders)
+    given_once(results_folders)
     studies = [gather(folder) for folder in results_folders]
     found = [finding for facts in studies for look in CHECKS for finding in look(facts)]
     found += between_studies(studies)

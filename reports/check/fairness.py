@@ -9,6 +9,8 @@ from reports.evidence.study_facts import CellFacts, StudyFacts
 
 FEWEST_OF_MOST = 0.5
 """An arm that tried fewer configurations than this part of the other's was not searched as that one was."""
+PARAMS_RATIO = 1.05
+"""Without a budget, arms of one width are not of one size; more apart than this, size may explain a difference."""
 EPOCHS_RATIO = 1.5
 """Pruning alone makes the epochs of two searches differ; by more than this, one arm was trained more."""
 
@@ -17,6 +19,12 @@ OVER_BUDGET = Kind(
     severity="forbids",
     effect="the model is larger than its row says, and a better number may come from its size",
     mend="run it within the budget, or give its hidden_dim in place of a budget and print its parameters",
+)
+UNEQUAL_SIZE = Kind(
+    name="unequal-size",
+    severity="warns",
+    effect="a better number of the larger model may come from its size, not from the gate",
+    mend="give both arms one budget in place of a width, or print the parameters and say so",
 )
 UNEQUAL_SEARCH = Kind(
     name="unequal-search",
@@ -40,6 +48,19 @@ def budgets(facts: StudyFacts) -> Iterator[Finding]:
             worst = max(over, key=lambda trial: trial.params)
             found = f"{worst.params} parameters for a budget of {worst.budget}"
             yield OVER_BUDGET.in_cell(facts, cell, found, over)
+
+
+def parameters(facts: StudyFacts) -> Iterator[Finding]:
+    """Facing arms of different size, neither of which has a budget that would hold them alike."""
+    for gated, vanilla in facts.facing():
+        ours, theirs = ([trial for trial in cell.counted if trial.budget is None] for cell in (gated, vanilla))
+        if ours and theirs:
+            counts = max(trial.params for trial in ours), max(trial.params for trial in theirs)
+            if max(counts) > PARAMS_RATIO * min(counts):
+                found = (
+                    f"{counts[0]} parameters, against {counts[1]} of {vanilla.name}, which it faces, without a budget"
+                )
+                yield UNEQUAL_SIZE.in_cell(facts, gated, found, (*ours, *theirs))
 
 
 def tuning_efforts(facts: StudyFacts) -> Iterator[Finding]:

@@ -62,6 +62,14 @@ OTHER_STUDY = Kind(
 )
 
 
+OTHER_NUMBERS = Kind(
+    name="other-numbers",
+    severity="forbids",
+    effect="one trial has two results, so the table depends on which folder is named last",
+    mend="keep the folder that ran the trials, and leave the other one out",
+)
+
+
 def code_states(facts: StudyFacts) -> Iterator[Finding]:
     """Different commits within a cell or among cells of a dataset; commits that do not tell the code."""
     for cell in facts.cells:
@@ -143,6 +151,7 @@ def between_studies(studies: Sequence[StudyFacts]) -> Iterator[Finding]:
     for facts in studies:
         for title, cells in _datasets(facts):
             titles[title].append((facts, cells))
+    yield from _other_numbers(studies)
     for title, parts in titles.items():
         trials = [trial for _, cells in parts for trial in _counted(cells)]
         for kind, value in ((MIXED_DATA, _data), (MIXED_CODE, _commit)):
@@ -151,6 +160,30 @@ def between_studies(studies: Sequence[StudyFacts]) -> Iterator[Finding]:
                 names = ", ".join(facts.study for facts, _ in parts)
                 told = f"the studies {names} are of {_told(_by(trials, value))}"
                 yield kind.in_study(parts[-1][0], title, told, trials)
+
+
+def _other_numbers(studies: Sequence[StudyFacts]) -> Iterator[Finding]:
+    """Trials that two studies hold under one key, finished in both, with different numbers."""
+    seen: dict[str, tuple[StudyFacts, TrialDetails]] = {}
+    for facts in studies:
+        differing = []
+        for cell in facts.cells:
+            for trial in (*cell.confirm, *cell.search):
+                _, other = seen.setdefault(trial.key, (facts, trial))
+                if trial.status == other.status == "finished" and _numbers(trial) != _numbers(other):
+                    differing.append(trial)
+        if differing:
+            first = min(differing, key=lambda trial: trial.key)
+            told = f"{counted_text(len(differing), 'trial')} of {facts.study} with other numbers than in a study before"
+            values = " and ".join(map(str, (seen[first.key][1].test_metric, first.test_metric)))
+            yield OTHER_NUMBERS.in_study(
+                facts, facts.study, f"{told}, the first {first.file}: test metrics {values}", differing
+            )
+
+
+def _numbers(trial: TrialDetails) -> tuple[str, ...]:
+    # As text, in which NaN is equal to itself.
+    return tuple(map(repr, (trial.train_metric, trial.val_metric, trial.test_metric)))
 
 
 def _data(trial: TrialDetails) -> str:

@@ -81,9 +81,9 @@ class BesidePublished:
             return {"benchmark": "the benchmark's authors", "later": "later authors"}.get(self.kind, "")
         return {
             "own": "the paper's authors",
-            "copied": "copied from the benchmark, not run again",
-            "differs": "not run again, and not the benchmark's number",
-            "unlisted": "not run again; not on the benchmark's leaderboard",
+            "copied": "the benchmark's authors; the paper took it over",
+            "differs": "not the paper's authors, and not the benchmark's number",
+            "unlisted": "not the paper's authors; the benchmark has no such row",
         }[self.published.origin]
 
 

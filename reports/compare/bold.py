@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from reports.compare.against_vanilla import compare_cells, facing_pairs
 from reports.layout.result_table import Block, Entry, ResultTable, Row
-from reports.summary.marks import RULES, Mark
+from reports.summary.marks import SIZES, Mark, rules
 from reports.words.prose import Part
 
 
@@ -45,8 +45,9 @@ def _marked(table: ResultTable, better: frozenset[str]) -> ResultTable:
 
 def _rule(part: Part) -> Part:
     if isinstance(part, str):
-        for rule, other in zip(RULES["paper"], RULES["significant"], strict=True):
-            part = part.replace(rule, other)
+        for size in SIZES:
+            for rule, other in zip(rules("paper", size), rules("significant", size), strict=True):
+                part = part.replace(rule, other)
     return part
 
 

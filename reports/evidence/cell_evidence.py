@@ -23,6 +23,10 @@ TEST_COLUMN = 3
 """Of :func:`reports.layout.columns.columns`."""
 
 
+DATABASE = "mlflow.db"
+"""The mirror of a study, in its results folder."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrialEvidence:
     """One confirm trial; metrics as in its record, fractions to full precision.
@@ -33,7 +37,8 @@ class TrialEvidence:
         code: git commit and whether files differed from it, in words.
         record: its file, relative to the results folder.
         mlflow_filter: finds its run among those of the experiment that is named after the study.
-        mlflow_page: the same as a path of MLflow's pages, where the study's own database is served.
+        mlflow_page: the same as a path of MLflow's pages, where the study's own database is served; None
+            where the results folder holds none.
     """
 
     key: str
@@ -56,7 +61,7 @@ class TrialEvidence:
     record: str
     chosen_from: str | None
     mlflow_filter: str
-    mlflow_page: str
+    mlflow_page: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +117,8 @@ def evidence(results_folder: Path) -> tuple[CellEvidence, ...]:
         study.records.RecordError: a record of another project or schema version.
     """
     facts = gather(results_folder)
-    return tuple(_cell_evidence(facts.study, cell) for cell in facts.cells)
+    has_database = (results_folder / DATABASE).exists()
+    return tuple(_cell_evidence(facts.study, cell, has_database) for cell in facts.cells)
 
 
 def code_state(commit: str | None, dirty: bool | None) -> str:
@@ -132,9 +138,9 @@ class _PlainMarkup:
         return f"{mean} ± {std}"
 
 
-def _cell_evidence(study: str, facts: CellFacts) -> CellEvidence:
+def _cell_evidence(study: str, facts: CellFacts, has_database: bool) -> CellEvidence:
     summary, cell, chosen, row = facts.summary, facts.cell, facts.summary.chosen, facts.record
-    confirm = _confirm_trials(facts)
+    confirm = _confirm_trials(facts, has_database)
     return CellEvidence(
         study=study,
         cell=cell.id,
@@ -163,14 +169,14 @@ def _cell_evidence(study: str, facts: CellFacts) -> CellEvidence:
     )
 
 
-def _confirm_trials(facts: CellFacts) -> tuple[TrialEvidence, ...]:
+def _confirm_trials(facts: CellFacts, has_database: bool) -> tuple[TrialEvidence, ...]:
     counted = {trial.key for trial in facts.counted}
     rest = [trial for trial in facts.confirm if trial.key not in counted]
     rest.sort(key=lambda trial: (trial.seed, -1 if trial.fold is None else trial.fold, trial.key))
-    return tuple(_trial_evidence(trial, trial.key in counted) for trial in (*facts.counted, *rest))
+    return tuple(_trial_evidence(trial, trial.key in counted, has_database) for trial in (*facts.counted, *rest))
 
 
-def _trial_evidence(trial: TrialDetails, counted: bool) -> TrialEvidence:
+def _trial_evidence(trial: TrialDetails, counted: bool, has_database: bool) -> TrialEvidence:
     mlflow_filter = f'tags.trial_key = "{trial.key}"'
     return TrialEvidence(
         key=trial.key,
@@ -193,9 +199,13 @@ def _trial_evidence(trial: TrialDetails, counted: bool) -> TrialEvidence:
         record=trial.file,
         chosen_from=trial.chosen_from,
         mlflow_filter=mlflow_filter,
-        # The database in a results folder holds one study, whose experiment is number 1.
-        mlflow_page=f"/#/experiments/1/runs?workflowType=machine_learning&searchFilter={quote(mlflow_filter, safe='')}",
+        mlflow_page=_mlflow_page(mlflow_filter) if has_database else None,
     )
+
+
+def _mlflow_page(mlflow_filter: str) -> str:
+    # The database in a results folder holds one study, whose experiment is number 1.
+    return f"/#/experiments/1/runs?workflowType=machine_learning&searchFilter={quote(mlflow_filter, safe='')}"
 
 
 def _different(values: Iterable[Any]) -> tuple[Any, ...]:

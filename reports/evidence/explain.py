@@ -122,9 +122,9 @@ def _rank(choice: ChoiceEvidence) -> str:
 
 def _mlflow(trials: Iterable[TrialEvidence]) -> list[str]:
     lines = [trial.mlflow_filter for trial in trials]
-    pages = [trial.mlflow_page for trial in trials]
-    if not lines:
-        return []
+    pages = [trial.mlflow_page for trial in trials if trial.mlflow_page]
+    if not pages:
+        return lines
     return [*lines, "or, where the database in the results folder is served (run_study.py status tells how):", *pages]
 
 

@@ -57,7 +57,10 @@ def fill(layout: Layout, cells: Sequence[Placed]) -> Filled:
     blocks = tuple(_fill_block(layout, block, cells) for block in layout.blocks)
     taken = {cell for sections in blocks for cell in _cells_of(sections)}
     if not taken:
-        raise ResultsError(f"layout {layout.name}: none of the results has a place in it; {_there_are(cells)}")
+        raise ResultsError(
+            f"layout {layout.name}: none of the results has a place in it; {_there_are(cells)}; "
+            f"it asks for {_asked(layout)}"
+        )
     for block, sections in zip(layout.blocks, blocks, strict=True):
         metrics = sorted({cell.metric for cell in _cells_of(sections)})
         if len(metrics) > 1:
@@ -68,8 +71,11 @@ def fill(layout: Layout, cells: Sequence[Placed]) -> Filled:
     return Filled(layout=layout, blocks=blocks, left=tuple(cell for cell in cells if cell not in taken))
 
 
-def lay_out(filled: Filled, caption: Text, notes: Sequence[Note] = ()) -> Grid:
-    """The table: a place without results is an em dash, and cells without a place are listed in a note."""
+def lay_out(filled: Filled, caption: Text, notes: Sequence[Note] = (), are_counted: bool = True) -> Grid:
+    """The table: a place without results is an em dash, and cells without a place are listed in a note.
+
+    ``are_counted`` says whether the marks of the table depend on those cells; where they do not, none is listed.
+    """
     layout = filled.layout
     return Grid(
         name=layout.name,
@@ -81,7 +87,7 @@ def lay_out(filled: Filled, caption: Text, notes: Sequence[Note] = ()) -> Grid:
             for block, sections in zip(layout.blocks, filled.blocks, strict=True)
             for section in _sections(layout, block, sections)
         ),
-        notes=(*notes, *_left_over(filled.left)),
+        notes=(*notes, *(_left_over(filled.left, "test" in layout.columns) if are_counted else ())),
         nothing="No row.",
         wide=False,
         record_fields=RECORD_FIELDS,
@@ -113,6 +119,14 @@ def _place(cells: Sequence[Placed], *asked: Selector) -> Place:
 
 def _cells_of(sections: Sequence[Sequence[Sequence[Place]]]) -> Iterator[Placed]:
     return (place.cell for rows in sections for row in rows for place in row if place.cell)
+
+
+def _asked(layout: Layout) -> str:
+    """The datasets and backbones that a layout names."""
+    rows = (row for block in layout.blocks for rows in block.sections for row in rows)
+    backbones = dict.fromkeys(row.backbone for row in (*layout.sides, *rows) if row.backbone)
+    datasets = dict.fromkeys(block.dataset for block in layout.blocks)
+    return f"the datasets {', '.join(datasets)}" + (f" with {', '.join(backbones)}" if backbones else "")
 
 
 def _there_are(cells: Sequence[Placed]) -> str:
@@ -202,9 +216,10 @@ def _whole(number: int | None) -> str:
     return EM_DASH if number is None else str(number)
 
 
-def _left_over(left: Sequence[Placed]) -> tuple[Note, ...]:
+def _left_over(left: Sequence[Placed], are_marked: bool) -> tuple[Note, ...]:
     items: tuple[Text, ...] = tuple((f"{cell.dataset_title}, ", cell.label, *_where(cell)) for cell in left)
-    heading = "Among the results, but without a place in this table (its marks count them too):"
+    counted = " (its marks count them too)" if are_marked else ""
+    heading = f"Among the results, but without a place in this table{counted}:"
     return (Note(heading=heading, items=items),) if items else ()
 
 

@@ -20,7 +20,7 @@ from reports.page.markup import written
 from reports.page.pictures import Draw, every_picture, shown_pictures
 from reports.page.render import render_page
 from reports.page.shown import anchor_of_cell, shown_block, shown_evidence, shown_notes
-from reports.records.load import StudyResults, load_results
+from reports.records.load import StudyResults, given_once, load_results
 from reports.records.search_plan import load_search_plans
 from reports.words.prose import caption
 
@@ -51,6 +51,7 @@ def build_page(folders: Sequence[Path], draw: Draw = every_picture) -> Page:
     Raises:
         ResultsError, study.records.RecordError: as :func:`write_page`.
     """
+    given_once(folders)
     several = len(folders) > 1
     studies = tuple(_Study.read(folder, f"s{place}-" if place > 1 else "") for place, folder in enumerate(folders, 1))
     facing = [study.anchor for study in studies for entry in study.table.entries if entry.faces is not None]

@@ -12,9 +12,15 @@ from reports.pictures.material import DrawnCell, DrawnTrial, Group, Material, co
 from reports.pictures.picture import Drawn, in_pictures, left_out
 from reports.pictures.style import BILATERAL, in_units, legend, metric_label, panels, whole_numbers
 
-CURVES_CAPTION = (
-    "Validation metric after each epoch of the confirm runs: mean over the runs, seeds and folds alike (lines), and "
-    "one population standard deviation to either side (bands), up to the last epoch that all runs of the model reached."
+CURVES = "Validation metric after each epoch of the confirm runs"
+OF_RUNS = (
+    "mean over the runs, seeds and folds alike (lines), and one population standard deviation to either side (bands), "
+    "up to the last epoch that all runs of the model reached"
+)
+OF_ONE_RUN = "of a single run of each model, so that no spread is known"
+CUT_OFF = (
+    "The axis is cut to what the curves hold after their first tenth of epochs, from their best value to the worst "
+    "twentieth of their means: what reaches its edge lies beyond it."
 )
 GATE_CAPTION = (
     "How far deg x beta_hat is from 1, its value under a uniform gate, over the edges of the validation split: "
@@ -23,6 +29,12 @@ GATE_CAPTION = (
 )
 _MARKERS = 5
 """On a line; more would hide it."""
+_FIRST_PART = 10
+"""Curves settle after an early part: the first epoch of as many."""
+_SETTLED = 0.95
+"""Of the settled means, the part that must lie within an axis that is cut."""
+_SQUEEZED = 1.5
+"""An axis is cut where all values would need so many times the room of the settled ones."""
 
 
 def learning_curves(material: Material) -> Drawn:
@@ -35,6 +47,9 @@ def learning_curves(material: Material) -> Drawn:
         for panel, (_, cells) in zip(axes, part, strict=True):
             for cell in cells:
                 _draw_curve(panel, cell, material.styles[cell.names.arm], material.legend_name(cell))
+            limits = settled_limits(cells)
+            if limits:
+                panel.set_ylim(*limits)
             whole_numbers(panel)
             panel.set_xlabel("Epoch")
             panel.set_ylabel(metric_label(cells[0].cell.metric, cells[0].cell.direction, "Validation"))
@@ -42,7 +57,7 @@ def learning_curves(material: Material) -> Drawn:
         return figure
 
     return Drawn(
-        pictures=in_pictures("learning-curves", "Learning curves", CURVES_CAPTION, compared(drawn), draw),
+        pictures=in_pictures("learning-curves", "Learning curves", _caption(compared(drawn)), compared(drawn), draw),
         skipped=_skipped(
             "learning curves",
             confirmed,
@@ -87,6 +102,45 @@ def mean_curve(trials: Sequence[DrawnTrial], name: str) -> tuple[np.ndarray, np.
     return trials[0].curves["epoch"][:shared], values.mean(axis=0), values.std(axis=0)
 
 
+def settled_limits(cells: Sequence[DrawnCell]) -> tuple[float, float] | None:
+    """The limits of a panel's axis, in its unit, where a few early or single values would squeeze the curves.
+
+    None where all values fit. On the better side they reach to the best edge of a band after the first tenth of epochs,
+    on the worse to the 95th percentile of the means there, and to every curve's last value.
+    """
+    sign = 1.0 if cells[0].cell.direction == "min" else -1.0
+    every: list[np.ndarray] = []
+    better: list[np.ndarray] = []
+    means: list[np.ndarray] = []
+    last: list[float] = []
+    for cell in cells:
+        _, mean, std = mean_curve(cell.confirm, "val_metric")
+        known = np.isfinite(mean) & np.isfinite(std)
+        settled = known & (np.arange(len(mean)) >= len(mean) // _FIRST_PART)
+        every += [(sign * mean - std)[known], (sign * mean + std)[known]]
+        better.append((sign * mean - std)[settled])
+        means.append(sign * mean[settled])
+        last += [float(value) for value in means[-1][-1:]]
+    if not last:
+        return None
+    values = np.concatenate(every)
+    low = float(np.concatenate(better).min())
+    high = max(float(np.quantile(np.concatenate(means), _SETTLED)), *last)
+    if high <= low or values.max() - values.min() <= _SQUEEZED * (high - low):
+        return None
+    margin = 0.05 * (high - low)
+    scale = in_units(cells[0].cell.metric, 1.0)
+    ends = sorted((sign * scale * (low - margin), sign * scale * (high + margin)))
+    return ends[0], ends[1]
+
+
+def _caption(groups: Sequence[Group]) -> str:
+    cells = [cell for _, group in groups for cell in group]
+    what = OF_RUNS if any(len(cell.confirm) > 1 for cell in cells) else OF_ONE_RUN
+    is_cut = any(settled_limits(group) for _, group in groups)
+    return f"{CURVES}: {what}.{f' {CUT_OFF}' if is_cut else ''}"
+
+
 def _has(cell: DrawnCell, name: str) -> bool:
     """Whether there is a curve: two epochs in which all runs have a number."""
     return int(np.isfinite(mean_curve(cell.confirm, name)[1]).sum()) > 1
@@ -106,7 +160,8 @@ def _draw_curve(axes: Axes, cell: DrawnCell, style: tuple[str, object, str], nam
     epochs, mean, std = mean_curve(cell.confirm, "val_metric")
     every = max(1, len(epochs) // _MARKERS)
     axes.plot(epochs, scale * mean, color=colour, linestyle=line, marker=marker, markevery=every, label=name)
-    axes.fill_between(epochs, scale * (mean - std), scale * (mean + std), color=colour, alpha=0.2, linewidth=0)
+    if len(cell.confirm) > 1:
+        axes.fill_between(epochs, scale * (mean - std), scale * (mean + std), color=colour, alpha=0.2, linewidth=0)
 
 
 def _draw_gate(axes: Axes, cell: DrawnCell) -> None:

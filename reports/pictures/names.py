@@ -35,10 +35,10 @@ def panel_of(cell: PlanCell) -> Panel:
 
 
 def panel_title(cells: Sequence[PlanCell]) -> str:
-    """Of the cells of one panel, such as ``ZINC GCN 100k L4``."""
+    """Of the cells of one panel, such as ``ZINC GCN backbone 100k L4``: ``GCN`` alone is the name of one of them."""
     first = cells[0]
     width = first.hidden_dim if len({cell.hidden_dim for cell in cells}) == 1 else None
-    return cell_name(first.dataset_title, backbone_name(first), first.budget, width, first.layers)
+    return cell_name(first.dataset_title, f"{backbone_name(first)} backbone", first.budget, width, first.layers)
 
 
 def backbone_name(cell: PlanCell) -> str:

@@ -100,11 +100,14 @@ def _mark_rungs(axes: Axes, cell: DrawnCell) -> None:
     for rung in counts:
         axes.axvline(rung, color="black", linewidth=0.4, linestyle=":", zorder=0)
     ticks = {rung: f"{rung}\n{reached}\n{beyond}" for rung, (reached, beyond) in counts.items()}
+    # The first says what the numbers are; of rungs that stand close, words at each would touch.
+    first, (reached, beyond) = next(iter(counts.items()))
+    ticks[first] = f"epoch {first}\n{reached} trials\n{beyond} went on"
     last = max(trial.num_epochs for trial in cell.search)
     if last > max(counts) and readable_ticks([min(counts), max(counts), last])[-2:] == [max(counts), last]:
         ticks[last] = f"{last}\nend"
     axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
     axes.xaxis.set_major_formatter(FixedFormatter(list(ticks.values())))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("Rung, trials there, beyond")
+    axes.set_xlabel("Rung")
     axes.autoscale_view()

@@ -34,6 +34,7 @@ class TrialDetails:
     reason: str | None
     number: int | None
     chosen_from: str | None
+    metric: str
     budget: int | None
     params: int
     gate: str | None

@@ -55,6 +55,20 @@ class StudyResults:
     trials: tuple[Trial, ...]
 
 
+def given_once(results: Sequence[Path]) -> None:
+    """Refuse a results folder that stands twice among ``results``: no cell of it could be compared with itself.
+
+    Raises:
+        ResultsError: one does; the message names it.
+    """
+    seen: set[str] = set()
+    for folder in results:
+        place = str(folder.resolve())
+        if place in seen:
+            raise ResultsError(f"{folder}: given twice, expected each results folder once")
+        seen.add(place)
+
+
 def load_results(results: Path) -> StudyResults:
     """The plan and the records of the folder ``results``; an empty records folder is an empty study.
 

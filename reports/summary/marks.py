@@ -20,23 +20,54 @@ class Mark(Enum):
     BEST = "best"
 
 
-BETTER_RULE = "a better mean test metric than the vanilla model that it faces (same backbone, layers and budget)"
-SIGNIFICANT_RULE = (
-    "a better mean test metric than the vanilla model that it faces (same backbone, layers and budget), by a two-sided "
-    "test (paired over folds, Welch's over seeds) below 0.05 after Holm's correction over all comparisons printed "
-    "together"
-)
-BEST_RULE = (
-    "the best mean test metric of its dataset (of two or more models, over all layers and budgets), marked only where "
-    "it belongs to a bilateral gate (a uniform gate can be bold, never red; equal bests are all marked, or none if one "
-    "is not bilateral)"
-)
-SIGNIFICANT_BEST_RULE = f"{BEST_RULE}, and only where it is bold"
-RULES: Mapping[Bold, tuple[str, str]] = {
-    "paper": (BETTER_RULE, BEST_RULE),
-    "significant": (SIGNIFICANT_RULE, SIGNIFICANT_BEST_RULE),
+Size = Literal["budget", "width", "either", "neither"]
+"""What cells of one size share: a budget, a width, one or the other, or not even that."""
+
+_SAME: Mapping[Size, str] = {
+    "budget": "backbone, layers and budget",
+    "width": "backbone, layers and width",
+    "either": "backbone, layers, and budget or width",
+    "neither": "backbone and layers",
 }
-"""What is bold and what is red, in words."""
+_OVER: Mapping[Size, str] = {
+    "budget": "layers and budgets",
+    "width": "layers and widths",
+    "either": "layers, budgets and widths",
+    "neither": "layers and widths",
+}
+SIZES: tuple[Size, ...] = tuple(_SAME)
+
+
+def rules(bold: Bold, size: Size) -> tuple[str, str]:
+    """What is bold and what is red, in words; ``size`` is what a model shares with the vanilla one that it faces."""
+    better = f"a better mean test metric than the vanilla model that it faces (same {_SAME[size]})"
+    best = (
+        f"the best mean test metric of its dataset (of two or more models, over all {_OVER[size]}), marked only where "
+        "it belongs to a bilateral gate (a uniform gate can be bold, never red; equal bests are all marked, or none if "
+        "one is not bilateral)"
+    )
+    if bold == "paper":
+        return better, best
+    return (
+        f"{better}, by a two-sided test (paired over folds, Welch's over seeds) below 0.05 after Holm's correction "
+        "over all comparisons printed together",
+        f"{best}, and only where it is bold",
+    )
+
+
+def size_of(summaries: Sequence[CellSummary]) -> Size:
+    """By what the models of one table are alike in size."""
+    by_width = [summary.cell.hidden_dim is not None and summary.chosen.budget is None for summary in summaries]
+    if not any(by_width):
+        return "budget"
+    if not all(by_width):
+        return "either"
+    widths: dict[bool, set[int | None]] = {True: set(), False: set()}
+    for summary in summaries:
+        widths[summary.cell.placement == "none"].add(summary.cell.hidden_dim)
+    return "width" if widths[False] <= widths[True] else "neither"
+
+
 FAIRNESS_RULE = "Means are compared unrounded; a model with missing runs is neither marked nor compared"
 
 

@@ -21,19 +21,23 @@ GIVEN_WAY = "In several of the studies; shown is the one named last:"
 """Heading of the note on the cells that gave way."""
 
 
-def merge_studies(studies: Sequence[StudyResults]) -> tuple[StudyResults, tuple[Note, ...]]:
+def merge_studies(
+    studies: Sequence[StudyResults], folders: Sequence[str] = ()
+) -> tuple[StudyResults, tuple[Note, ...]]:
     """One study of all cells of ``studies``, in their order, and a note on every cell that gave way.
 
     A cell keeps its id unless an earlier study has another cell of that id, which puts the study's name before it.
-    A single study is returned as it is.
+    A single study is returned as it is. ``folders`` are the places of the studies, as they were given.
     """
     if len(studies) == 1:
         return studies[0], ()
-    names = _study_names(studies)
+    names = _study_names(studies, folders)
     last = {_identity(cell): number for number, study in enumerate(studies) for cell in study.plan.cells}
     cells: list[PlanCell] = []
     trials: list[Trial] = []
     given_way: list[Text] = []
+    gave_way: list[tuple[object, ...]] = []
+    shown: dict[tuple[object, ...], str] = {}
     taken: set[str] = set()
     for number, study in enumerate(studies):
         by_cell: defaultdict[str, list[Trial]] = defaultdict(list)
@@ -43,14 +47,16 @@ def merge_studies(studies: Sequence[StudyResults]) -> tuple[StudyResults, tuple[
             found = by_cell.pop(cell.id, [])
             if last[_identity(cell)] != number:
                 given_way.append((f"{cell.id}: of {names[last[_identity(cell)]]}, not of {names[number]}",))
+                gave_way.append(_identity(cell))
                 continue
             unique = _unique_id(cell.id, names[number], taken)
             cells.append(replace(cell, id=unique))
+            shown[_identity(cell)] = unique
             trials += _of_cell(unique, found)
         # What no cell of the plan owns stays so, and is counted below the table.
         for outside, found in by_cell.items():
             trials += _of_cell(_unique_id(outside, names[number], taken), found)
-    note = Note(heading=GIVEN_WAY, items=tuple(given_way))
+    note = Note(heading=GIVEN_WAY, items=tuple(given_way), about=tuple(shown[cell] for cell in gave_way))
     plan = Plan(study="+".join(study.plan.study for study in studies), caption=_caption(studies), cells=tuple(cells))
     return StudyResults(plan=plan, trials=tuple(trials)), (note,) if given_way else ()
 
@@ -59,9 +65,15 @@ def _identity(cell: PlanCell) -> tuple[object, ...]:
     return tuple(getattr(cell, name) for name in SAME)
 
 
-def _study_names(studies: Sequence[StudyResults]) -> list[str]:
-    """The names of the studies, told apart by their order where two have the same."""
+def _study_names(studies: Sequence[StudyResults], folders: Sequence[str]) -> list[str]:
+    """The names of the studies, told apart by their folders where two have the same, or else by their order."""
     count = Counter(study.plan.study for study in studies)
+    if folders:
+        pairs = zip(studies, folders, strict=True)
+        return [
+            study.plan.study if count[study.plan.study] == 1 else f"{study.plan.study} in {folder}"
+            for study, folder in pairs
+        ]
     seen: Counter[str] = Counter()
     names = []
     for study in studies:

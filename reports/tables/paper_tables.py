@@ -14,7 +14,7 @@ from reports.published.rows import PaperRow, paper_rows
 from reports.records.plan import ResultsError
 from reports.summary.marks import Bold, Mark
 from reports.tables.dataset_tables import paper_dataset_grid
-from reports.words.prose import METRIC_MEANINGS, METRIC_NAMES, Marked, Note, Text
+from reports.words.prose import METRIC_MEANINGS, METRIC_NAMES, Marked, Note, Text, meanings_of
 
 
 def write_paper_tables(out: Path, layouts: Sequence[AnyLayout] = (), bold: Bold = "paper") -> tuple[Path, ...]:
@@ -65,7 +65,11 @@ def significant_rows(tables: Sequence[str]) -> tuple[frozenset[PaperRow], int]:
 
 def _grid(layout: Layout, better: frozenset[PaperRow] | None, rule: str) -> Grid:
     rows = [row for row in paper_rows() if row.table == layout.published]
-    return lay_out(fill(layout, placed_rows(rows, better)), _caption(layout, rows, rule), _remarks(rows))
+    filled = fill(layout, placed_rows(rows, better))
+    names = {cell.name for cell in filled.cells}
+    shown = [row for row in rows if row.name in names]
+    # Marks as printed depend on no other row; Holm's correction does.
+    return lay_out(filled, _caption(layout, shown, rule), _remarks(shown), are_counted=better is not None)
 
 
 def _remarks(rows: Sequence[PaperRow]) -> tuple[Note, ...]:
@@ -84,11 +88,16 @@ def _caption(layout: Layout, rows: Sequence[PaperRow], rule: str) -> Text:
     metrics = dict.fromkeys(row.metric for row in rows)
     meanings = "; ".join(f"{METRIC_NAMES[metric]}: {METRIC_MEANINGS[metric]}" for metric in metrics)
     runs = " or ".join(map(str, dict.fromkeys(row.runs for row in rows)))
-    return (
-        f"{layout.title}, as printed in {rows[0].source} of the paper. {meanings}. Mean ± standard deviation, taken as "
-        f"ddof 0, over {runs} runs. L: number of layers. Params: number of parameters. ",
+    measured = f"{meanings}. Mean ± standard deviation, taken as ddof 0, over {runs} runs. "
+    marked = (
         Marked(words="Bold", mark=Mark.BETTER),
         f": {rule}. ",
         Marked(words="Red", mark=Mark.BEST),
         ": as printed, the best mean of the dataset, where a bilateral model has it and is bold.",
+    )
+    return (
+        f"{layout.title}, as printed in {rows[0].source} of the paper. ",
+        *((measured,) if {"test", "train"} & set(layout.columns) else ()),
+        *meanings_of(layout.columns),
+        *(marked if "test" in layout.columns else ()),
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.layout.result_table import ResultTable, build_table
-from reports.records.load import StudyResults, load_results
+from reports.records.load import StudyResults, given_once, load_results
+from reports.records.plan import ResultsError
 from reports.summary.marks import Bold
-from reports.summary.summarise import trials_outside_plan
 from reports.tables.html import render_html
 from reports.tables.latex import render_fragment, render_standalone
 from reports.tables.markdown import render_markdown
@@ -27,7 +27,8 @@ if TYPE_CHECKING:  # read only where a layout is asked for
 class TableFiles:
     """The table of one or more studies, what it was made of, and where it lies in each format.
 
-    ``others`` are the files of further tables that were written beside it.
+    ``others`` are the files of further tables that were written beside it, ``unfit`` a line for each layout in which
+    none of the cells has a place.
     """
 
     results: StudyResults
@@ -38,6 +39,7 @@ class TableFiles:
     csv: Path
     html: Path
     others: tuple[Path, ...] = ()
+    unfit: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -54,12 +56,12 @@ def write_tables(
     is a further table of the same cells, with the same marks. The same records give the same bytes.
 
     Raises:
-        ResultsError: one is not the results folder of a study, or none of the cells has a place in a layout.
+        ResultsError: one is not the results folder of a study, or none of the layouts fits the cells.
         study.records.RecordError: a record is cut, foreign, or of another schema version.
         OSError: ``out`` cannot be written.
     """
     study, table = table_of(results if isinstance(results, Sequence) else [results], bold)
-    grids = [_laid_out(study, table, layout, bold) for layout in layouts]
+    grids, unfit = _fitting(table, layouts, bold)
     files = TableFiles(
         results=study,
         table=table,
@@ -74,7 +76,7 @@ def write_tables(
     for path, render in zip(files.paths, renderers, strict=True):
         # A name read from JSON may hold half a surrogate pair, which no encoding has.
         path.write_text(render(table), encoding="utf-8", errors="replace", newline="\n")
-    return replace(files, others=tuple(path for grid in grids for path in _write_grid(grid, out)))
+    return replace(files, others=tuple(path for grid in grids for path in _write_grid(grid, out)), unfit=unfit)
 
 
 def table_of(results: Sequence[Path], bold: Bold = "paper") -> tuple[StudyResults, ResultTable]:
@@ -83,7 +85,8 @@ def table_of(results: Sequence[Path], bold: Bold = "paper") -> tuple[StudyResult
     Raises:
         ResultsError, study.records.RecordError: as :func:`write_tables`.
     """
-    study, given_way = merge_studies([load_results(folder) for folder in results])
+    given_once(results)
+    study, given_way = merge_studies([load_results(folder) for folder in results], [str(folder) for folder in results])
     table = build_table(study)
     if bold == "significant":
         # Only here: the tests load scipy and statsmodels.
@@ -105,15 +108,30 @@ def write_compared(files: TableFiles, out: Path) -> TableFiles:
     return replace(files, others=(*files.others, *written))
 
 
-def _laid_out(study: StudyResults, table: ResultTable, layout: Layout, bold: Bold) -> Grid:
+def _fitting(table: ResultTable, layouts: Sequence[Layout], bold: Bold) -> tuple[list[Grid], tuple[str, ...]]:
+    """The tables of the layouts that fit, and why the others do not; an error where none of several does."""
+    grids, unfit = [], []
+    for layout in layouts:
+        try:
+            grids.append(_laid_out(table, layout, bold))
+        except ResultsError as error:
+            unfit.append(str(error))
+    if unfit and not grids:
+        raise ResultsError("; ".join(unfit))
+    return grids, tuple(unfit)
+
+
+def _laid_out(table: ResultTable, layout: Layout, bold: Bold) -> Grid:
     from reports.layout.laid_out import fill, lay_out
     from reports.layout.placed import placed_entries
 
     filled = fill(layout, placed_entries(table))
     labelled = [(cell.summary, cell.label) for cell in filled.cells if cell.summary]
-    words = caption(layout.title, [summary for summary, _ in labelled], bold)
-    given_way = [note for note in table.notes if note.heading == GIVEN_WAY]
-    return lay_out(filled, words, [*notes(labelled, trials_outside_plan(study)), *given_way])
+    words = caption(layout.title, [summary for summary, _ in labelled], bold, layout.columns)
+    shown = {cell.name for cell in filled.cells}
+    given_way = [note.only(shown) for note in table.notes if note.heading == GIVEN_WAY]
+    # Trials of no cell are told below the table of all cells: they are of no row here.
+    return lay_out(filled, words, [*notes(labelled, 0, layout.columns), *(note for note in given_way if note.items)])
 
 
 def _write_grid(grid: Grid, out: Path) -> tuple[Path, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from reports.records.plan import PlanCell
 from reports.summary.labels import Detail, Label
-from reports.summary.marks import FAIRNESS_RULE, RULES, Bold, Mark
+from reports.summary.marks import FAIRNESS_RULE, Bold, Mark, rules, size_of
 from reports.summary.summarise import CellSummary, Gap
 
 METRIC_NAMES = {"mae": "MAE", "accuracy": "ACC", "balanced_accuracy": "ACC", "f1": "F1"}
@@ -33,31 +33,70 @@ Text = tuple[Part, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """A remark below the table: a sentence, or a heading with a list of items."""
+    """A remark below the table: a sentence, or a heading with a list of items.
+
+    Attributes:
+        about: of items about one cell each, their ids, so that a table without the cell can leave the item out.
+    """
 
     heading: str
     items: tuple[Text, ...] = ()
+    about: tuple[str, ...] = ()
+
+    def only(self, cells: Collection[str]) -> Note:
+        """The items about ``cells``."""
+        kept = [place for place, cell in enumerate(self.about) if cell in cells]
+        return Note(
+            heading=self.heading,
+            items=tuple(self.items[place] for place in kept),
+            about=tuple(self.about[place] for place in kept),
+        )
 
 
-def caption(own: str | None, summaries: Sequence[CellSummary], bold: Bold = "paper") -> Text:
+ALL_COLUMNS = ("model", "layers", "params", "test", "train", "epochs")
+"""Of a side of a table, by the names that a layout gives them."""
+
+
+def caption(
+    own: str | None,
+    summaries: Sequence[CellSummary],
+    bold: Bold = "paper",
+    columns: Collection[str] = ALL_COLUMNS,
+) -> Text:
     """The study's own words, then what the numbers are, over what they are averaged and what the marks mean.
 
-    ``bold`` says by which rule.
+    ``bold`` says by which rule. Nothing is said of what is not among ``columns``.
     """
-    better, best = RULES[bold]
-    return (
-        *((_sentence(own) + " ",) if own and own.strip() else ()),
-        f"{_metrics(summaries)}. Mean ± population standard deviation (ddof 0) over {_runs(summaries)}. ",
-        "L: number of layers. Params: number of parameters. ",
+    better, best = rules(bold, size_of(summaries))
+    measured = f"{_metrics(summaries)}. Mean ± population standard deviation (ddof 0) over {_runs(summaries)}. "
+    marked = (
         Marked(words="Bold", mark=Mark.BETTER),
         f": {better}. ",
         Marked(words="Red", mark=Mark.BEST),
         f": {best}. {FAIRNESS_RULE}.",
     )
+    return (
+        *((_sentence(own) + " ",) if own and own.strip() else ()),
+        *((measured,) if {"test", "train"} & set(columns) else ()),
+        *meanings_of(columns),
+        *(marked if "test" in columns else ()),
+    )
 
 
-def notes(labelled: Sequence[tuple[CellSummary, Label]], outside_plan: int) -> tuple[Note, ...]:
-    """What a reader must know beside the numbers; ``outside_plan`` counts confirm trials that no cell owns."""
+def meanings_of(columns: Collection[str]) -> Text:
+    """What the abbreviated heads among ``columns`` stand for."""
+    meanings = (("layers", "L: number of layers. "), ("params", "Params: number of parameters. "))
+    words = "".join(meaning for column, meaning in meanings if column in columns)
+    return (words,) if words else ()
+
+
+def notes(
+    labelled: Sequence[tuple[CellSummary, Label]], outside_plan: int, columns: Collection[str] = ALL_COLUMNS
+) -> tuple[Note, ...]:
+    """What a reader must know beside the numbers of ``columns``.
+
+    ``outside_plan`` counts confirm trials that no cell owns.
+    """
     lists = [
         Note(heading="Incomplete:", items=tuple(_missing(*pair) for pair in labelled if not pair[0].complete)),
         Note(
@@ -69,9 +108,12 @@ def notes(labelled: Sequence[tuple[CellSummary, Label]], outside_plan: int) -> t
         lists.append(Note(heading="Left out:", items=((f"{_count(outside_plan)} of cells that are not in the plan",),)))
     return (
         *_values_in_names(labelled),
-        Note(heading="Epochs: mean 0-based index of the last epoch, as in the paper (completed epochs - 1)."),
+        *((_EPOCHS,) if "epochs" in columns else ()),
         *(note for note in lists if note.items),
     )
+
+
+_EPOCHS = Note(heading="Epochs: mean 0-based index of the last epoch, as in the paper (completed epochs - 1).")
 
 
 def _values_in_names(labelled: Sequence[tuple[CellSummary, Label]]) -> tuple[Note, ...]:

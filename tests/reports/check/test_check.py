@@ -538,3 +538,69 @@ def test_names_cannot_break_a_line(tmp_path: Path) -> None:
 def test_the_made_study_is_what_it_says() -> None:
     assert len(TESTS["none"]) == len(SEEDS)
     assert LEARNING_RATES[-1] == BEST
+
+
+# ---- what the numbers can be
+
+
+@pytest.mark.parametrize(
+    ("metric", "column", "value", "expected"),
+    [
+        ("mae", "test_metric", -0.4, "0 or more"),
+        ("accuracy", "test_metric", 1.2, "0 to 1"),
+        ("accuracy", "train_metric", -0.1, "0 to 1"),
+        ("balanced_accuracy", "val_metric", 97.0, "0 to 1"),
+        ("f1", "test_metric", 1.5, "0 to 1"),
+    ],
+)
+def test_impossible_value(tmp_path: Path, metric: str, column: str, value: float, expected: str) -> None:
+    cell = {**VANILLA, "metric": metric, "direction": "min" if metric == "mae" else "max"}
+    records = [trial(cell, seed, 0.5 + seed / 1000) for seed in SEEDS]
+    records[0] = replace(records[0], **{column: value})  # type: ignore[arg-type]
+    findings = [found for found in check(write_study(tmp_path, [cell], records)) if found.severity == "forbids"]
+    found = only(tuple(findings), "impossible-value", "forbids", cell["id"])
+    assert found.found == f"records/{records[0].key}.parquet: {column} {value!r}, expected {expected} of {metric}"
+    assert found.keys == (records[0].key,)
+
+
+def test_ends_of_the_range_are_possible(tmp_path: Path) -> None:
+    cell = {**VANILLA, "metric": "accuracy", "direction": "max"}
+    records = [trial(cell, seed, test) for seed, test in zip(SEEDS, (0.0, 1.0, 0.5, 0.6), strict=True)]
+    assert "impossible-value" not in {found.kind for found in check(write_study(tmp_path, [cell], records))}
+
+
+def test_other_metric(tmp_path: Path) -> None:
+    results = clean_study(tmp_path, changed(is_first_run, metric="f1"))
+    (key,) = keys(is_first_run)
+    found = only(check(results), "other-metric", "forbids")
+    assert (found.found, found.keys) == (f"records/{key}.parquet: metric f1, expected mae", (key,))
+
+
+@pytest.mark.parametrize(
+    ("params", "budget", "is_told"), [(125_651, None, True), (108_230, None, False), (125_651, 1, False)]
+)
+def test_unequal_size(tmp_path: Path, params: int, budget: int | None, is_told: bool) -> None:
+    """5% above 103,077 are 108,230.85."""
+    cells = [{**cell, "budget": budget and 200_000, "hidden_dim": None if budget else 145} for cell in (VANILLA, GATED)]
+    records = [
+        trial(cell, seed, 0.4 + seed / 1000, params=size)
+        for cell, size in zip(cells, (103_077, params), strict=True)
+        for seed in SEEDS
+    ]
+    found = [one for one in check(write_study(tmp_path, cells, records)) if one.kind == "unequal-size"]
+    assert bool(found) is is_told
+    if found:
+        name = "ZINC GCN h145 L4"
+        assert found[0].found == f"125651 parameters, against 103077 of {name}, which it faces, without a budget"
+        assert (found[0].severity, found[0].cell) == ("warns", GATED["id"])
+
+
+def test_one_trial_with_other_numbers_in_two_studies(tmp_path: Path) -> None:
+    first = clean_study(tmp_path / "a")
+    second = clean_study(tmp_path / "b", changed(is_first_run, test_metric=0.123))
+    (key,) = keys(is_first_run)
+    found = only(check_together([first, second]), "other-numbers", "forbids", None)
+    assert found.keys == (key,)
+    assert found.found.endswith(f"the first records/{key}.parquet: test metrics {TESTS['boosting'][0]} and 0.123")
+    (tmp_path / "c").mkdir()
+    assert check_together([first, clean_study(tmp_path / "c")]) == ()

@@ -216,7 +216,7 @@ class TestRows:
         assert [(row.kind, row.name, row.printed_mean) for row in rows] == [
             *(("paper", "GAT L4", 0.673), ("benchmark", "GAT", 0.671))
         ]
-        assert rows[0].origin == "not run again, and not the benchmark's number"
+        assert rows[0].origin == "not the paper's authors, and not the benchmark's number"
         assert (rows[1].printed_std, rows[1].printed_runs, rows[1].flags) == (0.002, 4, ())
         # GCN is the same in both.
         assert [row.kind for row in beside(tmp_path / "gcn", vanilla("tsp", "gcn"), {41: 0.6}, {})] == ["paper"]

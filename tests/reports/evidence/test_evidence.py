@@ -29,7 +29,9 @@ def test_cells_come_in_the_order_of_the_plan(tmp_path: Path) -> None:
 
 
 def test_the_number_and_the_trials_behind_it(tmp_path: Path) -> None:
-    found = cell_of(worked_study(tmp_path), "zinc-gcn-none-L4-100000")
+    results = worked_study(tmp_path)
+    (results / "mlflow.db").touch()
+    found = cell_of(results, "zinc-gcn-none-L4-100000")
     assert (found.study, found.dataset_title, found.label) == ("Worked_Study", "ZINC", "GCN")
     assert (found.metric, found.number, found.finished, found.asked) == ("MAE", "0.460 ± 0.010", 4, 4)
     assert [(run.seed, run.test, run.train, run.epochs) for run in found.trials] == [
@@ -47,6 +49,16 @@ def test_the_number_and_the_trials_behind_it(tmp_path: Path) -> None:
         assert run.mlflow_page == (
             f"/#/experiments/1/runs?workflowType=machine_learning&searchFilter=tags.trial_key%20%3D%20%22{run.key}%22"
         )
+
+
+def test_a_page_of_mlflow_is_named_only_where_there_is_a_database(tmp_path: Path) -> None:
+    results = worked_study(tmp_path)
+    text = explain(results, "zinc-gcn-none-L4-100000")
+    assert "tags.trial_key = " in text
+    assert "/#/experiments" not in text
+    assert "is served" not in text
+    (results / "mlflow.db").touch()
+    assert "/#/experiments/1/runs" in explain(results, "zinc-gcn-none-L4-100000")
 
 
 def test_accuracy_is_in_per_cent_in_the_number_and_a_fraction_in_its_trials(tmp_path: Path) -> None:
@@ -314,4 +326,5 @@ def test_check_ends_by_what_it_found(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     first, *_, last = done.stdout.splitlines()
     assert first.startswith("forbids missing-run: made: ZINC bi-GCN 100k L4: 3 of 4 runs gave a number; seed 35")
-    assert last == "1 finding that forbids publishing, 2 warnings in 2 studies: do not publish yet"
+    # Of the warned study all runs of one cell, too, have other numbers under the same keys.
+    assert last == "2 findings that forbid publishing, 2 warnings in 2 studies: do not publish yet"

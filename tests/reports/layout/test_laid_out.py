@@ -125,3 +125,99 @@ def test_results_come_as_html_too(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "results.html").read_text(encoding="utf-8")
     assert '<td class="apart"><i>bi</i>-GCN</td>' in page
     assert '<b class="best">0.400 ± 0.000</b>' in page
+
+
+def laid_out(folder: Path, layout: str, *arguments: str) -> str:
+    """The Markdown of a layout file's table."""
+    file = folder / "layout.yaml"
+    file.write_text(layout, encoding="utf-8")
+    out = folder / "laid_out"
+    done = CliRunner().invoke(app, ["tables", *arguments, "--layout", str(file), "--out", str(out)])
+    assert done.exit_code == 0, done.stderr
+    return (out / "mine.md").read_text(encoding="utf-8")
+
+
+MINE = "name: mine\ntitle: Mine\n"
+GCN_ON_ZINC = "blocks: [{dataset: zinc, sections: [[{backbone: gcn}]]}]\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "told", "not_told"),
+    [
+        ("[model, params]", ["Params: number"], ["L: number", "MAE", "Bold", "Epochs", "its marks count"]),
+        ("[model, layers, epochs]", ["L: number", "Epochs: mean"], ["Params", "Mean ±", "Bold", "its marks count"]),
+        ("[model, train]", ["MAE (ZINC)", "Mean ±"], ["L: number", "Params", "Bold", "Epochs", "its marks count"]),
+        ("[model, test]", ["MAE (ZINC)", "Bold", "its marks count"], ["L: number", "Params", "Epochs", "ACC"]),
+    ],
+)
+def test_words_are_of_what_the_table_holds(tmp_path: Path, columns: str, told: list[str], not_told: list[str]) -> None:
+    _, second = two_studies(tmp_path)
+    text = laid_out(tmp_path, f"{MINE}columns: {columns}\n{GCN_ON_ZINC}", str(second))
+    assert "without a place in this table" in text
+    for words in told:
+        assert words in text
+    for words in not_told:
+        assert words not in text
+
+
+def test_notes_are_of_rows_that_are_there(tmp_path: Path) -> None:
+    first, second = two_studies(tmp_path)
+    smnist = f"{MINE}blocks: [{{dataset: smnist, sections: [[{{backbone: gcn}}]]}}]\n"
+    assert "In several of the studies" in laid_out(tmp_path, MINE + GCN_ON_ZINC, str(first), str(second))
+    assert "In several of the studies" not in laid_out(tmp_path, smnist, str(first), str(second))
+
+
+def test_printed_rows_that_are_left_out_are_listed_only_where_marks_count_them(tmp_path: Path) -> None:
+    layout = f"{MINE}published: graph_level\n{GCN_ON_ZINC}"
+    printed = laid_out(tmp_path, layout, "--published")
+    assert "without a place" not in printed
+    assert "ACC" not in printed
+    assert "its marks count them too" in laid_out(tmp_path, layout, "--published", "--bold", "significant")
+
+
+@pytest.mark.parametrize(
+    ("widths", "words"),
+    [((145, 145), "same backbone, layers and width"), ((145, 100), "same backbone and layers)")],
+)
+def test_a_budget_is_spoken_of_only_where_there_is_one(tmp_path: Path, widths: tuple[int, int], words: str) -> None:
+    base = vanilla("zinc", "gcn", budget=None, hidden_dim=widths[0])
+    bi = gated("zinc", "gcn", budget=None, hidden_dim=widths[1])
+    results = write_study(tmp_path, [base, bi], [*runs(base, (0.5,) * 4), *runs(bi, (0.4,) * 4)])
+    for bold in ("paper", "significant"):
+        _, table = table_of([results], bold)  # type: ignore[arg-type]
+        said = "".join(part for part in table.caption if isinstance(part, str))
+        assert words in said
+        assert "budget" not in said
+        assert ("Holm" in said) == (bold == "significant")
+
+
+def test_studies_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    first = write_study(tmp_path / "a", [ZINC], runs(ZINC, (0.5,) * 4))
+    second = write_study(tmp_path / "b", [ZINC], runs(ZINC, (0.3,) * 4))
+    _, table = table_of([first, second])
+    (note,) = [note for note in table.notes if note.heading.startswith("In several")]
+    assert note.items == ((f"{ZINC['id']}: of made in {second}, not of made in {first}",),)
+
+
+@pytest.mark.parametrize("command", ["tables", "check", "page"])
+def test_a_folder_given_twice_is_refused(tmp_path: Path, command: str) -> None:
+    first, _ = two_studies(tmp_path)
+    again = first.parent / "second" / ".." / "first"
+    done = CliRunner().invoke(app, [command, str(first), str(again)])
+    assert (done.exit_code, done.stderr) == (
+        2,
+        f"error: {again}: given twice, expected each results folder once\n",
+    )
+
+
+def test_a_layout_that_does_not_fit_leaves_the_others_alone(tmp_path: Path) -> None:
+    first, _ = two_studies(tmp_path)
+    out = tmp_path / "out"
+    arguments = ["tables", str(first), "--out", str(out), "--layout", "small", "--layout", "graph_level"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0
+    assert (out / "graph_level.md").is_file()
+    assert not (out / "small.md").exists()
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("left out: layout small: none of the results has a place in it")
+    assert line.endswith("it asks for the datasets dd, enzymes, proteins with gcn, graphsage, gat, gated_gcn")

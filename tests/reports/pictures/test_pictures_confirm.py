@@ -65,8 +65,8 @@ def test_arms_are_named_alike_in_the_panels_of_several_backbones(tmp_path: Path)
     trials = [record for cell in cells for record in runs(cell, (0.4,) * 4)]
     found = picture(write_study(tmp_path, cells, trials), "learning-curves")
     assert titles(found) == [
-        "ZINC GCN 100k L4",
-        "ZINC GAT 100k L4",
+        "ZINC GCN backbone 100k L4",
+        "ZINC GAT backbone 100k L4",
     ]
     assert legend_of(found) == ["vanilla", "bi"]
     colours = [[str(drawn.get_color()) for drawn in axes.lines] for axes in found.figure.axes]
@@ -86,6 +86,50 @@ def test_what_a_search_chose_stands_in_no_title(tmp_path: Path) -> None:
     cell = gated("zinc", "gcn", num_clusters=None, sigma_m=None)
     (named,) = load_material(write_study(tmp_path, [cell], runs(cell, (0.4,) * 4, num_clusters=9, sigma_m=0.37))).cells
     assert (named.name, named.names.label, named.names.arm) == ("ZINC bi-GCN 100k L4", "bi-GCN", "bi")
+
+
+def spiked(values: list[float], spike: float) -> list[float]:
+    """Twenty epochs: the first is ``spike``, the others go through ``values`` again and again."""
+    return [spike, *(values * 20)[:19]]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "values", "spike", "limits"),
+    [
+        # Margin: 0.05 x (0.5 - 0.4) on either side; the first tenth is two epochs.
+        ("zinc", [0.5, 0.4], 9.0, (0.395, 0.505)),
+        # Per cent, and the worse side is the lower one: 0.05 x (60 - 40).
+        ("digits", [0.6, 0.4], -9.0, (39.0, 61.0)),
+    ],
+)
+def test_an_early_spike_does_not_set_the_axis_and_the_caption_says_so(
+    tmp_path: Path, dataset: str, values: list[float], spike: float, limits: tuple[float, float]
+) -> None:
+    cell = vanilla(dataset, "gcn")
+    records = [replace(record, epochs=curve(spiked(values, spike))) for record in runs(cell, (0.4,) * 4)]
+    found = picture(write_study(tmp_path, [cell], records), "learning-curves")
+    (axes,) = found.figure.axes
+    assert axes.get_ylim() == pytest.approx(limits)
+    assert "The axis is cut to what the curves hold after their first tenth of epochs" in found.caption
+
+
+def test_curves_without_a_spike_are_shown_whole(tmp_path: Path) -> None:
+    records = [replace(record, epochs=curve(spiked([0.5, 0.4], 0.52))) for record in runs(VANILLA, (0.4,) * 4)]
+    found = picture(write_study(tmp_path, [VANILLA], records), "learning-curves")
+    low, high = found.figure.axes[0].get_ylim()
+    assert low < 0.4
+    assert high > 0.52
+    assert "cut" not in found.caption
+
+
+def test_a_single_run_has_no_band_and_the_caption_promises_none(tmp_path: Path) -> None:
+    cell = vanilla("zinc", "gcn", seeds=[41])
+    record = replace(runs(cell, (0.4,))[0], epochs=curve([0.6, 0.4]))
+    found = picture(write_study(tmp_path, [cell], [record]), "learning-curves")
+    (axes,) = found.figure.axes
+    assert not axes.collections
+    assert "bands" not in found.caption
+    assert "a single run of each model" in found.caption
 
 
 def test_the_gates_spread_is_drawn_about_a_uniform_gate(tmp_path: Path) -> None:

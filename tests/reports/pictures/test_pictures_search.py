@@ -55,7 +55,7 @@ def test_arms_of_unequal_effort_are_parted_where_the_shorter_search_ends(tmp_pat
     ]
     found = picture(write_study(tmp_path, [other, gate_search()], trials), "best-by-trials")
     (axes,) = found.figure.axes
-    assert titles(found) == ["ZINC GCN 100k L4"]
+    assert titles(found) == ["ZINC GCN backbone 100k L4"]
     assert legend_of(found) == ["GCN", "bi-GCN"]
     (end,) = [drawn for drawn in axes.lines if list(drawn.get_xdata()) == [3, 3]]  # type: ignore[arg-type]
     assert str(end.get_label()).startswith("_")
@@ -67,7 +67,7 @@ def test_rungs_count_who_reached_them_and_who_went_on(tmp_path: Path) -> None:
     cell, _ = load_material(results).cells
     assert rung_counts(cell) == {2: (8, 6)}
     axes = picture(results, "rungs").figure.axes[0]
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["2\n8\n6", "6\nend"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["epoch 2\n8 trials\n6 went on", "6\nend"]
     assert line(axes, "stopped at a rung") == ([2.0, 2.0], [0.9, 0.9])
     ends, values = line(axes, "finished")
     assert ends == [6.0] * 6
