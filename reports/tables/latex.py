@@ -20,7 +20,7 @@ _ROWS_OF_A_PAGE = 30
 
 
 def render_fragment(table: ResultTable) -> str:
-    """A ``table`` environment for the input command of LaTeX; it needs the packages booktabs and xcolor."""
+    """A ``table`` environment for the input command of LaTeX; it needs the packages booktabs, graphicx and xcolor."""
     return _render("results.tex.jinja", table)
 
 
