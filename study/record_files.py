@@ -127,7 +127,12 @@ def _opened(path: Path, content: bytes | Exception | None) -> Iterator[pq.Parque
 def _require_schema(path: Path, schema: pa.Schema) -> None:
     version = (schema.metadata or {}).get(_VERSION_KEY, b"none").decode(errors="replace")
     if version != str(SCHEMA_VERSION):
-        raise RecordError(f"{path}: found record schema {version}, expected {SCHEMA_VERSION}")
+        mend = (
+            "no record of this project: move it out of the folder"
+            if version == "none"
+            else "read it with the version of this project that wrote it, or run the study in a new folder"
+        )
+        raise RecordError(f"{path}: found record schema {version}, expected {SCHEMA_VERSION}; {mend}")
     if not schema.equals(SCHEMA):
         raise RecordError(f"{path}: its columns are not those of record schema {SCHEMA_VERSION}")
 

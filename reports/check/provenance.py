@@ -102,7 +102,8 @@ def code_states(facts: StudyFacts) -> Iterator[Finding]:
 def data_fingerprints(facts: StudyFacts) -> Iterator[Finding]:
     """Different data within a cell, its search included, or among cells of a dataset."""
     for cell in facts.cells:
-        trials = [*cell.counted, *_compared(cell)]
+        # Runs on other data than those that were begun last do not count; they are here to be found all the same.
+        trials = [*(trial for trial in cell.confirm if trial.status == "finished"), *_compared(cell)]
         found = _by(trials, _data)
         if cell.counted and len(found) > 1:
             yield MIXED_DATA.in_cell(facts, cell, f"trials on data {_told(found)}", trials)

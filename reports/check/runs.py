@@ -16,6 +16,12 @@ MISSING_RUN = Kind(
     effect="mean and spread are of fewer runs than the caption says, and a cell that lost its worst runs looks better",
     mend="start the study again: it runs what is missing; say in the text what cannot be run",
 )
+NO_NUMBER = Kind(
+    name="run-without-number",
+    severity="forbids",
+    effect="the run ended and its test metric is no number, so mean and spread are of the others alone",
+    mend="move its record out of records/ and start the study again, which runs it anew; if it ends so again, say so",
+)
 UNFINISHED_RUN = Kind(
     name="unfinished-run",
     severity="forbids",
@@ -65,8 +71,9 @@ def missing_runs(facts: StudyFacts) -> Iterator[Finding]:
     for cell in facts.cells:
         runs = {(trial.seed, trial.fold): trial for trial in cell.current}
         began = [gap for gap in cell.summary.gaps if _unfinished(runs.get((gap.seed, gap.fold)))]
-        never = [gap for gap in cell.summary.gaps if gap not in began]
-        for kind, gaps in ((MISSING_RUN, never), (UNFINISHED_RUN, began)):
+        ended = [gap for gap in cell.summary.gaps if (gap.seed, gap.fold) in runs and gap not in began]
+        never = [gap for gap in cell.summary.gaps if (gap.seed, gap.fold) not in runs]
+        for kind, gaps in ((MISSING_RUN, never), (UNFINISHED_RUN, began), (NO_NUMBER, ended)):
             if gaps:
                 told = _by_reason(gaps)
                 trials = [runs[gap.seed, gap.fold] for gap in gaps if (gap.seed, gap.fold) in runs]

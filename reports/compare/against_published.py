@@ -66,7 +66,7 @@ class BesidePublished:
         """
         if self.difference is None or self.printed_std is None or self.summary.test is None:
             return None
-        return abs(self.difference) <= self.printed_std + self.summary.test.std + ROUNDING
+        return abs(self.difference) <= self.printed_std + (self.summary.test.std or 0.0) + ROUNDING
 
     @property
     def name(self) -> str:
@@ -212,5 +212,5 @@ def _outcome(summary: CellSummary, metric: str, mean: float, std: float | None, 
         return Outcome(reason=f"incomplete: {summary.finished} of {summary.asked} runs")
     if std is None or runs is None:
         return Outcome(difference=summary.test.mean - mean, reason="the printed spread or number of runs is not known")
-    ours = (summary.test.mean, summary.test.std, summary.finished)
+    ours = (summary.test.mean, summary.test.std or 0.0, summary.finished)
     return welch_of_printed(ours, (mean, std, runs), sides=("own", "published"))

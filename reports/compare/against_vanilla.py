@@ -173,4 +173,4 @@ def _place(row: PaperRow) -> tuple[str, str, str, int, int]:
 
 
 def _printed(row: PaperRow) -> tuple[float, float, int]:
-    return row.test.mean, row.test.std, row.runs
+    return row.test.mean, row.test.std or 0.0, row.runs

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reports.compare.against_vanilla import Comparison, compare_cells
 from reports.compare.inference import BOOTSTRAP_FROM, RESAMPLES, Interval, interval
 from reports.grid import Column, Grid, Section
-from reports.layout.columns import PER_CENT
+from reports.layout.columns import PER_CENT, runs_text
 from reports.layout.result_table import Entry, ResultTable
 from reports.summary.marks import Mark
 from reports.summary.summarise import CellSummary
@@ -73,8 +73,9 @@ def compare_tables(tables: Sequence[ResultTable]) -> tuple[Pairing, ...]:
 
 def comparison_grid(pairings: Sequence[Pairing]) -> Grid:
     """The table of ``pairings``, a section for each dataset in the order in which they come."""
-    tests = sum(pairing.comparison.p_holm is not None for pairing in pairings)
-    over = f"over the {tests} test{'s' * (tests != 1)} of this table"
+    untested = sum(pairing.comparison.p_holm is None for pairing in pairings)
+    over = f"over the {len(pairings)} comparison{'s' * (len(pairings) != 1)} of this table"
+    over += f", of which {untested} without a test count{'s' * (untested == 1)} as p = 1" if untested else ""
     sections: dict[str, list[tuple[Text, ...]]] = {}
     for pairing in pairings:
         cell = pairing.gated.summary.cell
@@ -127,8 +128,9 @@ def spread_text(summary: CellSummary) -> str:
     if summary.test is None:
         return DASH
     metric = summary.cell.metric
-    number = f"{scaled_text(summary.test.mean, metric)} ± {scaled_text(summary.test.std, metric)}"
-    return number if summary.complete else f"{number} ({summary.finished}/{summary.asked})"
+    mean, std = (scaled_text(value, metric) for value in (summary.test.mean, summary.test.std))
+    number = mean if summary.test.std is None else f"{mean} ± {std}"
+    return f"{number}{runs_text(summary)}"
 
 
 def steady(value: float | None) -> float | None:

@@ -173,10 +173,16 @@ def welch_of_printed(
 
 
 def holm(outcomes: Sequence[Outcome]) -> tuple[float | None, ...]:
-    """The p-values corrected by Holm's method over those of ``outcomes`` that have one; None for the others."""
-    raw = [outcome.p_value for outcome in outcomes if outcome.p_value is not None]
-    corrected = iter(multipletests(raw, alpha=SIGNIFICANCE, method="holm")[1].tolist() if raw else ())
-    return tuple(None if outcome.p_value is None else float(next(corrected)) for outcome in outcomes)
+    """The p-values corrected by Holm's method over all of ``outcomes``; None for those that have none.
+
+    One without a test counts as p = 1: a comparison that was planned stays one of so many, so that no run that is lost
+    makes another difference significant.
+    """
+    raw = [1.0 if outcome.p_value is None else outcome.p_value for outcome in outcomes]
+    corrected = multipletests(raw, alpha=SIGNIFICANCE, method="holm")[1].tolist() if raw else []
+    return tuple(
+        None if outcome.p_value is None else float(value) for outcome, value in zip(outcomes, corrected, strict=True)
+    )
 
 
 def _equal(first_varies: bool, second_varies: bool, sides: Sides) -> str:

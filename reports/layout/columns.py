@@ -6,7 +6,7 @@ from typing import Protocol
 
 from reports.layout.result_table import Block, Entry
 from reports.summary.marks import Mark
-from reports.summary.summarise import Spread
+from reports.summary.summarise import CellSummary, Spread
 from reports.words.prose import METRIC_NAMES, Part, Text
 
 PER_CENT = ("accuracy", "balanced_accuracy")
@@ -38,8 +38,8 @@ def columns(entry: Entry | None, markup: Markup) -> tuple[str, ...]:
     summary = entry.summary
     metric = summary.cell.metric
     test = _spread(summary.test, metric, entry.mark, markup)
-    if not summary.complete and summary.test:
-        test = f"{test} ({summary.finished}/{summary.asked})"
+    if summary.test:
+        test += runs_text(summary)
     return (
         markup.part(entry.label),
         _whole(summary.chosen.layers, markup),
@@ -48,6 +48,13 @@ def columns(entry: Entry | None, markup: Markup) -> tuple[str, ...]:
         _spread(summary.train, metric, Mark.PLAIN, markup),
         markup.dash if summary.last_epoch is None else shortest(summary.last_epoch),
     )
+
+
+def runs_text(summary: CellSummary) -> str:
+    """What follows a number of fewer runs than it takes: how many are missing, or that there is one alone."""
+    if not summary.complete:
+        return f" ({summary.finished}/{summary.asked})"
+    return " (1 run)" if summary.finished == 1 else ""
 
 
 def text(parts: Text, markup: Markup) -> str:
@@ -64,7 +71,8 @@ def _spread(spread: Spread | None, metric: str, mark: Mark, markup: Markup) -> s
     if spread is None:
         return markup.dash
     scale = 100.0 if metric in PER_CENT else 1.0
-    return markup.spread(f"{scale * spread.mean:.3f}", f"{scale * spread.std:.3f}", mark)
+    mean = f"{scale * spread.mean:.3f}"
+    return mean if spread.std is None else markup.spread(mean, f"{scale * spread.std:.3f}", mark)
 
 
 def _whole(number: int | None, markup: Markup) -> str:

@@ -100,7 +100,8 @@ def spread_words(spread: Spread, metric: str, digits: int) -> str:
     scale = 100.0 if metric in PER_CENT else 1.0
     mean = scale * spread.mean
     fewer = 1 if round(mean, digits) >= 100 and digits else 0
-    return f"{mean:.{digits - fewer}f} ± {scale * spread.std:.{digits}f}"
+    words = f"{mean:.{digits - fewer}f}"
+    return words if spread.std is None else f"{words} ± {scale * spread.std:.{digits}f}"
 
 
 def _fill_block(layout: Layout, block: Block, cells: Sequence[Placed]) -> tuple[tuple[tuple[Place, ...], ...], ...]:

@@ -132,4 +132,4 @@ def _placed_row(row: PaperRow, bold: frozenset[PaperRow] | None) -> Placed:
 
 
 def _exact(spread: Spread) -> Spread:
-    return Spread(mean=round(spread.mean, _EXACT), std=round(spread.std, _EXACT))
+    return Spread(mean=round(spread.mean, _EXACT), std=None if spread.std is None else round(spread.std, _EXACT))

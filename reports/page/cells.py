@@ -87,7 +87,7 @@ def _result_row(entry: Entry, evidence: str) -> Row:
         number(chosen.layers),
         words(METRIC_NAMES[summary.cell.metric]),
         linked(scaled(summary.test)),
-        number(scale * summary.test.std if summary.test else None, ".3f"),
+        number(None if summary.test is None or summary.test.std is None else scale * summary.test.std, ".3f"),
         number(scaled(summary.train), ".3f"),
         number(summary.finished, shown=f"{summary.finished}/{summary.asked}"),
         words(_MARKS[entry.mark]),

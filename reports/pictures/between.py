@@ -122,7 +122,7 @@ def _draw_series(axes: Axes, series: Series, key: str, style: tuple[str, object,
     spreads = [cell.entry.summary.test for cell in series]
     at = [places[getattr(cell.cell, key)] for cell in series]
     means = [scale * spread.mean for spread in spreads if spread]
-    stds = [scale * spread.std for spread in spreads if spread]
+    stds = [scale * (spread.std or 0.0) for spread in spreads if spread]
     linestyle: Any = "none" if key == "placement" else line
     axes.errorbar(at, means, yerr=stds, color=colour, marker=marker, linestyle=linestyle, capsize=2, label=name)
     for place, mean, cell in zip(at, means, series, strict=True):

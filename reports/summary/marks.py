@@ -68,12 +68,14 @@ def size_of(summaries: Sequence[CellSummary]) -> Size:
     return "width" if widths[False] <= widths[True] else "neither"
 
 
-FAIRNESS_RULE = "Means are compared unrounded; a model with missing runs is neither marked nor compared"
+FAIRNESS_RULE = (
+    "Means are compared unrounded; a model with missing runs, or of a single run, is neither marked nor compared"
+)
 
 
 def better(left: CellSummary, right: CellSummary) -> bool:
     """Whether ``left``'s mean test metric is strictly better than ``right``'s, both being complete."""
-    if not (left.complete and right.complete and left.test and right.test):
+    if not (left.test and right.test and _may_be_marked(left) and _may_be_marked(right)):
         return False
     if left.cell.direction == "min":
         return left.test.mean < right.test.mean
@@ -82,7 +84,7 @@ def better(left: CellSummary, right: CellSummary) -> bool:
 
 def best_cells(summaries: Sequence[CellSummary]) -> frozenset[str]:
     """Ids of the cells of one dataset that are red: the best, if all of the best have a bilateral gate."""
-    complete = [summary for summary in summaries if summary.complete]
+    complete = [summary for summary in summaries if _may_be_marked(summary)]
     best = [summary for summary in complete if not any(better(other, summary) for other in complete)]
     if len(complete) > 1 and all(_is_gated(summary) and summary.chosen.gate == "bilateral" for summary in best):
         return frozenset(summary.cell.id for summary in best)
@@ -96,6 +98,10 @@ def mark(summary: CellSummary, vanilla: CellSummary | None, best: frozenset[str]
     if vanilla is not None and _is_gated(summary) and better(summary, vanilla):
         return Mark.BETTER
     return Mark.PLAIN
+
+
+def _may_be_marked(summary: CellSummary) -> bool:
+    return summary.complete and summary.finished > 1
 
 
 def _is_gated(summary: CellSummary) -> bool:

@@ -22,10 +22,13 @@ MAX_REASON = 160
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Mean and population standard deviation (ddof 0, as the paper) of a metric, as a fraction, unrounded."""
+    """Mean and population standard deviation (ddof 0, as the paper) of a metric, as a fraction, unrounded.
+
+    A single value has no spread: its ``std`` is None.
+    """
 
     mean: float
-    std: float
+    std: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,7 @@ class CellSummary:
         last_epoch: mean 0-based index of the last epoch: completed epochs - 1.
         runs: those runs, in the plan's order of seeds and folds.
         gaps: the runs asked for that gave no number; they enter no mean.
-        set_aside: confirm trials on record that the plan no longer asks for: another configuration, seed or fold.
+        set_aside: confirm trials on record that do not count: of other configurations, data, seeds or folds.
     """
 
     cell: PlanCell
@@ -112,7 +115,7 @@ class CellSummary:
 def spread(values: Sequence[float]) -> Spread:
     """Mean and population standard deviation of one or more values, the same in whatever order they come."""
     # mean, unlike fmean, is exact before its one rounding: three times 0.1 is 0.1, so equal cells stay equal.
-    return Spread(mean=statistics.mean(values), std=statistics.pstdev(values))
+    return Spread(mean=statistics.mean(values), std=statistics.pstdev(values) if len(values) > 1 else None)
 
 
 def summarise(results: StudyResults) -> tuple[CellSummary, ...]:
@@ -137,7 +140,7 @@ def _summarise_cell(cell: PlanCell, trials: Sequence[Trial]) -> CellSummary:
     confirm = [trial for trial in trials if trial.phase == "confirm"]
     current = current_configuration(confirm)
     runs = {(trial.seed, trial.fold): trial for trial in current}
-    reasons = {run: _reason_of_gap(runs.get(run), trials) for run in cell.asked}
+    reasons = {run: _reason_of_gap(run, runs.get(run), trials) for run in cell.asked}
     usable = [runs[run] for run in cell.asked if reasons[run] is None]
     finished = tuple(_run(trial) for trial in usable)
     train = [run.train for run in finished if run.train is not None]
@@ -200,8 +203,15 @@ def _chosen(cell: PlanCell, current: Sequence[Trial]) -> Chosen:
     )
 
 
-def _reason_of_gap(run: Trial | None, trials: Iterable[Trial]) -> str | None:
-    """Why a run gives no number, or None where it does."""
+def _reason_of_gap(asked: tuple[int, int | None], run: Trial | None, trials: Sequence[Trial]) -> str | None:
+    """Why the run of a seed and fold gives no number, or None where it does."""
+    others = [trial for trial in trials if trial.phase == "confirm" and (trial.seed, trial.fold) == asked]
+    if run is None and others:
+        last = max(others, key=lambda trial: (trial.started_at, trial.key))
+        return (
+            f"its record {last.key} is of another configuration or of other data (fingerprint "
+            f"{last.data_fingerprint}) than that which was begun last"
+        )
     if run is None:
         search = Counter(trial.status for trial in trials if trial.phase == "search")
         counts = ", ".join(f"{count} {status}" for status, count in sorted(search.items()))

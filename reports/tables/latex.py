@@ -20,7 +20,10 @@ _ROWS_OF_A_PAGE = 30
 
 
 def render_fragment(table: ResultTable) -> str:
-    """A ``table`` environment for the input command of LaTeX; it needs the packages booktabs and xcolor."""
+    """A ``table`` environment for the input command of LaTeX; it needs the packages booktabs, graphicx and xcolor.
+
+    Where vanilla and gated models stand side by side it is turned on its side, by the package rotating.
+    """
     return _render("results.tex.jinja", table)
 
 
@@ -58,6 +61,8 @@ def _render(template: str, table: ResultTable) -> str:
             caption=text(table.caption, _MARKUP),
             label=f"tab:{_slug(table.study)}",
             width=COLUMNS * count,
+            wide=count > 1,
+            kind="sidewaystable" if count > 1 else "table",
             column_spec=r"@{\hspace{2em}}".join([_SIDE_SPEC] * count),
             blocks=blocks,
             pages=_pages(blocks),

@@ -100,7 +100,7 @@ def notes(
     lists = [
         Note(heading="Incomplete:", items=tuple(_missing(*pair) for pair in labelled if not pair[0].complete)),
         Note(
-            heading="On record, but of another configuration, seed or fold than the plan now asks for (left out):",
+            heading="On record, but of another configuration, other data, seeds or folds than what counts (left out):",
             items=tuple(_set_aside(*pair) for pair in labelled if pair[0].set_aside),
         ),
     ]

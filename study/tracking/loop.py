@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from study.store import store_trouble
-from study.tracking.address import default_tracking_uri, masked, masked_text
+from study.tracking.address import MirrorError, default_tracking_uri, masked, masked_text
 from study.tracking.mirror import MlflowMirror
 from study.tracking.runs import mirror_errors
 
@@ -122,7 +122,10 @@ class MirrorThread:
 
     def _end(self) -> None:
         self._mirror.sync_folder()
-        self._mirror.sync_files()
+        try:
+            self._mirror.sync_files()
+        except MirrorError as error:
+            _log.warning("%s", error)
         self._mirror.finish(complete=self._finished, ended_cells=self._ended_cells())
 
     def _guarded(self, act: Callable[[], None]) -> bool:

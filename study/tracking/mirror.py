@@ -13,7 +13,7 @@ from study.lease import last_holder
 from study.records import RecordError, TrialRecord
 from study.results import ResultsFolder
 from study.status import study_status
-from study.tracking.address import artifact_location
+from study.tracking.address import MirrorError, artifact_location, masked
 from study.tracking.changes import RecordChanges
 from study.tracking.content import (
     PARENT_TAG,
@@ -158,12 +158,23 @@ class MlflowMirror:
 
         Returns:
             How many files were sent: all where one is new, has changed or is gone, else none.
+
+        Raises:
+            MirrorError: MLflow keeps the files of this study elsewhere, since its database came with a folder that was
+                copied or moved.
         """
         runs = self.connect()
         run, files = runs.find("study", self.study), finished_files(self.results)
         state = state_of_files(files)
         if run is None or run.tags.get(FILES_TAG, state_of_files(())) == state:
             return 0
+        expected = artifact_location(self.tracking_uri, self.results)
+        if expected is not None and runs.artifacts != expected:
+            raise MirrorError(
+                f"{masked(self.tracking_uri)}: keeps the files of study {self.study} at {runs.artifacts}, since it "
+                "came with a copied or moved folder; the records are mirrored, the files were not sent; remove the "
+                "database, and `run_study.py rebuild-mlflow` makes it anew with its files here"
+            )
         runs.put_files(run, files, FINISHED)
         runs.write(run, tags={FILES_TAG: state}, parameters={})
         return len(files)

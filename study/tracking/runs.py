@@ -230,6 +230,7 @@ class MirroredRuns:
 
     def _open_experiment(self, study: str, artifacts: str | None, description: str) -> str:
         experiment = self._client.get_experiment_by_name(study)
+        self.artifacts = artifacts if experiment is None else experiment.artifact_location
         if experiment is None:
             # Of this kind, its pages open on training runs and their curves, not on those for language models.
             tags = {"mlflow.experimentKind": "custom_model_development", "mlflow.note.content": description}

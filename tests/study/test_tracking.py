@@ -492,6 +492,26 @@ def test_cells_that_ended_are_finished_though_the_study_was_interrupted(folder: 
 # ---- tables, pictures, the page
 
 
+def test_a_database_that_came_with_a_copied_folder_sends_no_file_to_the_first(
+    planned: ResultsFolder, tmp_path: Path
+) -> None:
+    mirror_of(planned).sync_folder()
+    copied = ResultsFolder(tmp_path / "copied")
+    shutil.copytree(planned.root, copied.root)
+    (copied.root / "page.html").write_text("a page")
+    mirror = MlflowMirror(default_tracking_uri(copied.root), copied.root)
+    mirror.sync_folder()
+    with pytest.raises(MirrorError, match=r"came with a copied or moved folder.*remove the database"):
+        mirror.sync_files()
+    assert not list((planned.root / "mlartifacts").rglob("page.html"))
+    bare = tmp_path / "without its database"
+    shutil.copytree(copied.root, bare, ignore=shutil.ignore_patterns("mlflow.db*"))
+    again = MlflowMirror(default_tracking_uri(bare), bare)
+    again.sync_folder()
+    assert again.sync_files() == 1
+    assert list((bare / "mlartifacts").rglob("page.html"))
+
+
 def artifacts(folder: ResultsFolder) -> dict[str, bytes]:
     top = folder.root / "mlartifacts" / live_runs(folder)["study quickstart"] / "artifacts"
     return {path.relative_to(top).as_posix(): path.read_bytes() for path in top.rglob("*") if path.is_file()}

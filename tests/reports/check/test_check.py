@@ -83,10 +83,11 @@ def test_unfinished_run(tmp_path: Path, status: str) -> None:
     assert found.keys == keys(is_first_run)
 
 
-def test_a_nan_is_a_missing_run(tmp_path: Path) -> None:
+def test_a_nan_is_a_run_without_a_number(tmp_path: Path) -> None:
     found = only(
-        check(clean_study(tmp_path, changed(is_first_run, test_metric=float("nan")))), "missing-run", "forbids"
+        check(clean_study(tmp_path, changed(is_first_run, test_metric=float("nan")))), "run-without-number", "forbids"
     )
+    assert found.mend.startswith("move its record out of records/ and start the study again")
     assert "finished without a number: test metric nan" in found.found
     assert found.keys == keys(is_first_run)
 

@@ -199,8 +199,13 @@ class TestPaired:
 class TestHolm:
     def test_worked_by_hand(self) -> None:
         outcomes = [Outcome(p_value=p) for p in (0.04, None, 0.01, 0.03)]
-        # Three tests: 3 x 0.01, 2 x 0.03, and 0.04 may not be smaller than the one before it.
-        assert holm(outcomes) == pytest.approx((0.06, None, 0.03, 0.06))
+        # Four comparisons, that without a test as p = 1: 4 x 0.01, 3 x 0.03, and 2 x 0.04 is not below the one before.
+        assert holm(outcomes) == pytest.approx((0.09, None, 0.04, 0.09))
+
+    def test_a_comparison_that_is_lost_makes_no_other_significant(self) -> None:
+        whole = holm([Outcome(p_value=0.03), Outcome(p_value=0.06)])
+        assert whole == pytest.approx((0.06, 0.06))
+        assert holm([Outcome(p_value=0.03), Outcome(reason="incomplete")]) == pytest.approx((0.06, None))
 
     def test_nothing_to_correct(self) -> None:
         assert holm([]) == ()
@@ -220,13 +225,14 @@ class TestCells:
         assert deep.outcome.p_value == pytest.approx(2 * t.sf(0.09 / error, 6), rel=1e-6)
         uniform = found["zinc-gcn-boosting-uniform-L4-100000"]
         interleaved = found["zinc-gcn-interleaved-bilateral-L4-100000"]
-        # Three pairs have a p-value; the smallest is taken three times, the next twice.
+        # Of nine pairs three have a p-value; the smallest is taken nine times, the next eight.
+        assert len(found) == 9
         assert [c.p_holm is not None for c in found.values()].count(True) == 3
-        assert deep.p_holm == pytest.approx(3 * deep.outcome.p_value)
-        assert uniform.p_holm == pytest.approx(2 * uniform.outcome.p_value)  # type: ignore[operator]
+        assert deep.p_holm == pytest.approx(9 * deep.outcome.p_value)
+        assert uniform.p_holm == pytest.approx(8 * uniform.outcome.p_value)  # type: ignore[operator]
         assert (interleaved.outcome.p_value, interleaved.p_holm) == (1.0, 1.0)
         assert [(c.significant, c.favours_gated) for c in (deep, uniform, interleaved)] == [
-            *((True, True), (True, True), (False, False))
+            *((True, True), (False, True), (False, False))
         ]
 
     def test_what_cannot_be_tested_says_why(self, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_page_of_mlflow_is_named_only_where_there_is_a_database(tmp_path: Path
 
 def test_accuracy_is_in_per_cent_in_the_number_and_a_fraction_in_its_trials(tmp_path: Path) -> None:
     found = cell_of(worked_study(tmp_path), "digits-gcn-none-L4-100000")
-    assert (found.metric, found.number, found.trials[0].test) == ("ACC", "97.438 ± 0.000", 0.97438)
+    assert (found.metric, found.number, found.trials[0].test) == ("ACC", "97.438 (1 run)", 0.97438)
 
 
 def test_what_is_missing_is_said_and_shown(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_compacted_records_are_named_by_their_file(tmp_path: Path) -> None:
     alone = results / "records" / f"{record.key}.parquet"
     alone.rename(results / "records" / "compacted.parquet")
     (found,) = evidence(results)
-    assert (found.number, found.trials[0].record) == ("0.400 ± 0.000", "records/compacted.parquet")
+    assert (found.number, found.trials[0].record) == ("0.400 (1 run)", "records/compacted.parquet")
 
 
 # ---- which cell is meant

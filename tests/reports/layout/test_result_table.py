@@ -171,27 +171,49 @@ def test_equal_bests_are_all_red(tmp_path: Path) -> None:
 
 def test_a_smaller_error_is_better(tmp_path: Path) -> None:
     cells = [
-        vanilla("zinc", "gcn", seeds=[1]),
-        gated("zinc", "gcn", seeds=[1]),
-        gated("zinc", "gcn", "dense", seeds=[1]),
+        vanilla("zinc", "gcn", seeds=[1, 2]),
+        gated("zinc", "gcn", seeds=[1, 2]),
+        gated("zinc", "gcn", "dense", seeds=[1, 2]),
     ]
-    assert marks(table_of(tmp_path, cells, [[0.4], [0.3], [0.5]])) == [PLAIN, BEST, PLAIN]
+    assert marks(table_of(tmp_path, cells, [[0.4, 0.4], [0.3, 0.3], [0.5, 0.5]])) == [PLAIN, BEST, PLAIN]
+
+
+def twice(*values: float) -> list[list[float]]:
+    return [[value, value] for value in values]
 
 
 def test_red_is_the_best_over_all_depths(tmp_path: Path) -> None:
-    cells = [vanilla("digits", "gcn", seeds=[1]), gated("digits", "gcn", seeds=[1])]
-    cells += [vanilla("digits", "gcn", 16, seeds=[1]), gated("digits", "gcn", layers=16, seeds=[1])]
-    assert marks(table_of(tmp_path / "bi", cells, [[0.5], [0.6], [0.6], [0.7]])) == [PLAIN, BETTER, PLAIN, BEST]
+    cells = [vanilla("digits", "gcn", seeds=[1, 2]), gated("digits", "gcn", seeds=[1, 2])]
+    cells += [vanilla("digits", "gcn", 16, seeds=[1, 2]), gated("digits", "gcn", layers=16, seeds=[1, 2])]
+    assert marks(table_of(tmp_path / "bi", cells, twice(0.5, 0.6, 0.6, 0.7))) == [
+        PLAIN,
+        BETTER,
+        PLAIN,
+        BEST,
+    ]
     # A deep vanilla model is the best: nothing is red.
-    assert marks(table_of(tmp_path / "no", cells, [[0.5], [0.6], [0.9], [0.7]])) == [PLAIN, BETTER, PLAIN, PLAIN]
+    assert marks(table_of(tmp_path / "no", cells, twice(0.5, 0.6, 0.9, 0.7))) == [
+        PLAIN,
+        BETTER,
+        PLAIN,
+        PLAIN,
+    ]
 
 
 def test_a_uniform_gate_can_be_bold_but_not_red(tmp_path: Path) -> None:
-    cells = [vanilla("digits", "gcn", seeds=[1]), gated("digits", "gcn", seeds=[1])]
-    cells += [gated("digits", "gcn", seeds=[1], gate="uniform")]
-    assert marks(table_of(tmp_path / "best", cells, [[0.5], [0.6], [0.7]])) == [PLAIN, BETTER, BETTER]
-    assert marks(table_of(tmp_path / "tied", cells, [[0.5], [0.7], [0.7]])) == [PLAIN, BETTER, BETTER]
-    assert marks(table_of(tmp_path / "less", cells, [[0.5], [0.7], [0.6]])) == [PLAIN, BEST, BETTER]
+    cells = [vanilla("digits", "gcn", seeds=[1, 2]), gated("digits", "gcn", seeds=[1, 2])]
+    cells += [gated("digits", "gcn", seeds=[1, 2], gate="uniform")]
+    assert marks(table_of(tmp_path / "best", cells, twice(0.5, 0.6, 0.7))) == [PLAIN, BETTER, BETTER]
+    assert marks(table_of(tmp_path / "tied", cells, twice(0.5, 0.7, 0.7))) == [PLAIN, BETTER, BETTER]
+    assert marks(table_of(tmp_path / "less", cells, twice(0.5, 0.7, 0.6))) == [PLAIN, BEST, BETTER]
+
+
+def test_of_single_runs_nothing_is_marked(tmp_path: Path) -> None:
+    """A spread is what a difference is judged by, and one run has none."""
+    cells = [vanilla("zinc", "gcn", seeds=[1]), gated("zinc", "gcn", seeds=[1])]
+    table = table_of(tmp_path, cells, [[0.4], [0.3]])
+    assert marks(table) == [PLAIN, PLAIN]
+    assert all(entry.summary.test is not None and entry.summary.test.std is None for entry in table.entries)
 
 
 def test_incomplete_cells_are_neither_marked_nor_compared(tmp_path: Path) -> None:

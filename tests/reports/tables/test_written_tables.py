@@ -144,7 +144,7 @@ def test_names_of_every_kind_compile_as_a_document(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["", r"\usepackage[T1]{fontenc}", r"\usepackage[latin1]{inputenc}"])
 def test_names_of_every_kind_compile_as_a_fragment(tmp_path: Path, encoding: str) -> None:
     write_tables(names_study(tmp_path), tmp_path)
-    packages = rf"\usepackage{{booktabs,xcolor}}{encoding}"
+    packages = rf"\usepackage{{booktabs,graphicx,rotating,xcolor}}{encoding}"
     paper = tmp_path / "paper.tex"
     paper.write_text(rf"\documentclass{{article}}{packages}\begin{{document}}\input{{results}}\end{{document}}")
     pdflatex(paper)
