@@ -15,6 +15,7 @@ from benchmarks.faults.node_scenarios import OTHER_VERSION, bare_node, late_unfi
 from benchmarks.faults.nodes import LoopbackCluster, cluster
 from benchmarks.faults.scene import Stage
 from benchmarks.faults.seen import Seen
+from study.journal import Journal
 
 pytestmark = pytest.mark.system
 
@@ -56,7 +57,7 @@ def refused(studies: Studies, nodes: LoopbackCluster, file: Path, results: Path,
     ended = run_study("run", file, *arguments, environment=studies.environment).end()
     assert ended.code == 2, ended
     (line,) = ended.err.splitlines()
-    assert not (results / "journal.jsonl").exists()
+    assert list(Journal(results / "journal").entries()) == []
     return line
 
 

@@ -36,7 +36,7 @@ def table(results: Path) -> str:
 def test_an_edited_study_goes_on(studies: Studies, tiny: Finished, tmp_path: Path) -> None:
     assert tiny.ended.code == 0, tiny.ended
     results, file = tmp_path / "results", tmp_path / "study.yaml"
-    shutil.copytree(tiny.results, results)
+    shutil.copytree(tiny.results, results, ignore=shutil.ignore_patterns("mlflow.db*"))
     first = untouched(results)
     more = (
         ("placement: [none, boosting] ", "placement: [none, boosting, dense] "),
