@@ -11,6 +11,8 @@ import pytest
 from conftest import TINY, Studies
 from started import Ended, environment, run_study
 
+from study.journal import Journal
+
 pytestmark = pytest.mark.system
 
 SOON_S = 60.0
@@ -32,7 +34,7 @@ def test_resources_that_no_machine_has(studies: Studies, tmp_path: Path) -> None
     file.write_text(TINY.read_text() + "\nresources: {cpus_per_trial: 4096}\n")
     refused = studies.run(file, results)
     assert_refused(refused, "a trial asks for 4096 CPUs and 0 GPUs", "lower resources.cpus_per_trial")
-    assert not (results / "journal").exists()
+    assert list(Journal(results / "journal").entries()) == []
     assert not list((results / "records").iterdir())
 
 
@@ -41,7 +43,7 @@ def test_an_address_at_which_nobody_listens(studies: Studies, tmp_path: Path) ->
         address = f"127.0.0.1:{taken.getsockname()[1]}"
     refused = studies.run(TINY, tmp_path / "results", "--address", address)
     assert_refused(refused, f"--address {address}: no Ray cluster there", "Connection refused")
-    assert not (tmp_path / "results" / "journal").exists()
+    assert list(Journal(tmp_path / "results" / "journal").entries()) == []
 
 
 def test_an_address_at_which_another_program_listens(studies: Studies, tmp_path: Path) -> None:
