@@ -21,8 +21,8 @@ def dump(database: Path) -> dict[str, list[tuple[Any, ...]]]:
 def content(database: Path) -> Content:
     """By name, all that it holds of every run that is not deleted; ids as names, so that two databases compare.
 
-    A run that is there twice has its second one under a name of its own. When a study or a cell began is left out: it
-    is on no record, so a mirror that watched it begin knows, and a later one takes the start of its first trial.
+    A run that is there twice has its second one under a name of its own. When a study or a cell began is left out: no
+    record says it; a mirror that watched it begin knows, and one that comes later takes the start of its first trial.
     """
     with closing(_opened(database)) as connection:
         runs = connection.execute(
