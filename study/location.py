@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -80,8 +79,6 @@ def absolute(place: Path) -> Path:
     return place if is_remote(place) else place.resolve()
 
 
-# A file system has connections and a thread of its own: one for each store and process.
-@cache
 def _root(scheme: str, bucket: str) -> Any:
     return UPath(f"{scheme}://{bucket}", **_OPTIONS[scheme])
 

@@ -78,7 +78,10 @@ class ObjectStore:
 def object_store(results: str) -> Iterator[tuple[ObjectStore, Path]]:
     """A store with a bucket, and a place for results in it."""
     import boto3
+    from s3fs import S3FileSystem
 
+    # Within a process connections are kept, also to a store of another scenario that is gone.
+    S3FileSystem.clear_instance_cache()
     store = ObjectStore()
     before = dict(os.environ)
     os.environ.update(store.environment)
