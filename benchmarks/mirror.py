@@ -130,9 +130,9 @@ def trial(root: Path) -> Table:
         title="Trials beside a server in trouble",
         note="Milliseconds between the ends of two epochs in which nothing was trained: record, checkpoint, report. "
         f"Medians and quartiles over three trials of {TRIAL_EPOCHS} epochs, one at a time; an epoch took "
-        f"{1000 * epoch:.0f} ms (median), and the mirror looked every five seconds. "
-        f"The slow server takes {SLOW_S:g} s more for every request. The last column is the difference between medians "
-        "as a part of an epoch of one second. To be reached: under 1%.",
+        f"{1000 * epoch:.0f} ms (median), and the mirror looked every five seconds. The slow server takes {SLOW_S:g} s "
+        "more for every request. The last column is the difference between medians as a part of an epoch of one "
+        "second. To be reached: under 1%.",
         columns=("MLflow", "Median, ms", "Quartiles, ms", "Slower by"),
         rows=tuple(
             (
