@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.faults.leases import killed_driver_and_object_store, object_store_away
-from benchmarks.faults.mirror_scenarios import locked_database, tracking_server_hangs, tracking_server_killed
+from benchmarks.faults.mirror_scenarios import tracking_server_hangs, tracking_server_killed
 from benchmarks.faults.scenarios import full_disk, refused_memory, secret_address
 from benchmarks.faults.scene import Stage
 from benchmarks.faults.seen import Seen
@@ -38,7 +38,6 @@ def stage() -> Iterator[Stage]:
         object_store_away,
         tracking_server_killed,
         tracking_server_hangs,
-        locked_database,
     ],
 )
 def test_it_ends_as_it_should(scenario: Callable[[Stage], Seen], stage: Stage) -> None:

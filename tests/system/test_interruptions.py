@@ -100,7 +100,7 @@ def test_ctrl_c_and_sigterm_stop_a_study_in_one_line_and_it_goes_on(
     looked = studies.status(results)
     assert (looked.code, looked.err) == (0, ""), looked
     assert re.search(r"one_by_one: [1-9]/10 trials", looked.out)
-    assert "\na run works on it now; the last sign of life was " in looked.out
+    assert f"\na run works on it now (process {first.process.pid} of " in looked.out
     first.ctrl_c()
     stopped = first.end()
     assert stopped.code == 130
