@@ -270,8 +270,23 @@ def _begin(
             continue  # there is none yet, or a crash of the machine cut it
         kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= checkpoint["epoch"])
         if len(kept) == checkpoint["epoch"]:
-            return replace(record, status="running", reason=None, ended_at=None, epochs=kept), checkpoint
+            return _back_to(record, kept), checkpoint
     return initial_record(assignment, device_name(device)), None
+
+
+def _back_to(record: TrialRecord, kept: tuple[EpochRecord, ...]) -> TrialRecord:
+    """``record`` as it was after its epochs ``kept``, the seconds that it had trained by then included."""
+    later = sum(epoch.seconds for epoch in record.epochs[len(kept) :])
+    return replace(
+        record,
+        status="running",
+        reason=None,
+        ended_at=None,
+        epochs=kept,
+        seconds=record.seconds - later,
+        val_metric=kept[-1].val_metric,
+        val_loss=kept[-1].val_loss,
+    )
 
 
 def _remove_earlier(assignment: TrialAssignment, folder: ResultsFolder) -> None:
