@@ -43,7 +43,14 @@ def nodes(short: Path) -> Iterator[LoopbackCluster]:
         yield nodes
 
 
-@pytest.mark.parametrize("scenario", [vanished_node, late_unfit_node, bare_node])
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        vanished_node,
+        pytest.param(late_unfit_node, marks=pytest.mark.slow),
+        pytest.param(bare_node, marks=pytest.mark.slow),
+    ],
+)
 def test_the_study_ends_as_if_nothing_had_happened(scenario: Callable[[Stage], Seen], stage: Stage) -> None:
     try:
         seen = scenario(stage)

@@ -31,13 +31,13 @@ def stage() -> Iterator[Stage]:
 @pytest.mark.parametrize(
     "scenario",
     [
-        refused_memory,
+        pytest.param(refused_memory, marks=pytest.mark.slow),
         full_disk,
         secret_address,
         killed_driver_and_object_store,
         object_store_away,
         tracking_server_killed,
-        tracking_server_hangs,
+        pytest.param(tracking_server_hangs, marks=pytest.mark.slow),
     ],
 )
 def test_it_ends_as_it_should(scenario: Callable[[Stage], Seen], stage: Stage) -> None:

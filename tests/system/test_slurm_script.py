@@ -18,7 +18,7 @@ from conftest import TINY, Studies
 from finished import mirrored_trials, records
 from started import ROOT, Started, environment
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 JOB = "4242"
 SRUN = """#!/bin/bash
