@@ -24,15 +24,13 @@ def place(text: str) -> Path:
         _fail(str(error))
 
 
-Results = Annotated[
-    list[Path],
-    typer.Argument(
-        parser=place,
-        metavar="RESULTS...",
-        help="Results folders of one or more studies, or their URLs.",
-        show_default=False,
-    ),
-]
+_RESULTS = typer.Argument(
+    parser=place,
+    metavar="RESULTS...",
+    help="Results folders of one or more studies, or their URLs.",
+    show_default=False,
+)
+Results = Annotated[list[Path], _RESULTS]
 OneResults = Annotated[
     Path,
     typer.Argument(parser=place, metavar="RESULTS", help="Results folder of a study, or its URL.", show_default=False),
@@ -48,15 +46,7 @@ def main() -> None:
 
 @app.command()
 def tables(
-    results: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            parser=place,
-            metavar="RESULTS...",
-            help="Results folders of one or more studies, or their URLs.",
-            show_default=False,
-        ),
-    ] = None,
+    results: Annotated[list[Path] | None, _RESULTS] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder to write to; tables in the first RESULTS if not given.", show_default=False),

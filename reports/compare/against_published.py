@@ -10,11 +10,12 @@ from typing import Literal
 from reports.compare.inference import ROUNDING, Outcome, welch_of_printed
 from reports.layout.result_table import ResultTable, build_table
 from reports.published.protocol_flags import Flag, OurSide, gated_layers, model_flags, other_flags, paper_flags
-from reports.published.rows import PER_CENT, OtherRow, PaperRow, benchmark_rows, later_rows, paper_rows
+from reports.published.rows import OtherRow, PaperRow, benchmark_rows, later_rows, paper_rows
 from reports.records.details import mapping_of
 from reports.records.load import StudyResults, Trial
 from reports.summary.labels import Label
 from reports.summary.summarise import CellSummary, current_configuration
+from reports.words.units import scale_of
 
 BENCHMARK_RUNS = 4
 """Runs behind each number of the benchmark's leaderboard."""
@@ -186,7 +187,7 @@ def _beside(study: str, label: Label, ours: OurSide, row: PaperRow | OtherRow) -
     is_paper = isinstance(row, PaperRow)
     kind: Kind = "paper" if is_paper else "benchmark" if row in benchmark_rows() else "later"
     runs = row.runs if isinstance(row, PaperRow) else BENCHMARK_RUNS if kind == "benchmark" else None
-    scale = 100.0 if row.metric in PER_CENT else 1.0
+    scale = scale_of(row.metric)
     mean, std = row.test_mean / scale, None if row.test_std is None else row.test_std / scale
     flags = paper_flags(ours, row) if isinstance(row, PaperRow) else other_flags(ours, row, runs)
     return BesidePublished(

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from reports.compare.against_vanilla import Comparison, compare_cells
 from reports.compare.inference import BOOTSTRAP_FROM, RESAMPLES, Interval, interval
 from reports.grid import Column, Grid, Section
-from reports.layout.columns import PER_CENT, runs_text
+from reports.layout.columns import runs_text
 from reports.layout.result_table import Entry, ResultTable
 from reports.summary.marks import Mark
 from reports.summary.summarise import CellSummary
 from reports.words.plain_text import plain
 from reports.words.prose import METRIC_MEANINGS, METRIC_NAMES, Marked, Note, Text
+from reports.words.units import scale_of
 
 DASH = "–"  # noqa: RUF001
 COLUMNS = (
@@ -136,11 +137,6 @@ def spread_text(summary: CellSummary) -> str:
 def steady(value: float | None) -> float | None:
     """A computed number to 12 significant digits: the last of them may hang on the machine's arithmetic."""
     return None if value is None else float(f"{value:.12g}")
-
-
-def scale_of(metric: str) -> float:
-    """What a fraction of ``metric`` is multiplied by in print."""
-    return 100.0 if metric in PER_CENT else 1.0
 
 
 def interval_of(summary: CellSummary) -> Interval | None:

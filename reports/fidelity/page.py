@@ -15,7 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from reports.compare.against_published import BesidePublished, beside_published
 from reports.compare.against_vanilla import Comparison, compare_cells
 from reports.compare.inference import SIGNIFICANCE
-from reports.layout.columns import PER_CENT
 from reports.layout.result_table import Entry, build_table
 from reports.published.rows import PaperRow, paper_rows
 from reports.records.load import StudyResults, load_records, load_results
@@ -24,6 +23,7 @@ from reports.summary.labels import Label
 from reports.summary.summarise import CellSummary
 from reports.words.parts import escape_markdown, markdown_part
 from reports.words.prose import METRIC_NAMES
+from reports.words.units import scale_of
 
 DEFAULT_MEASURE = "information_gain_kde"
 """Of over-smoothing: the paper's."""
@@ -244,7 +244,7 @@ def render_fidelity(studies: Sequence[StudyFidelity]) -> str:
 def _number(value: float | None, metric: str, signed: bool = False) -> str:
     if value is None:
         return "—"
-    shown = 100.0 * value if metric in PER_CENT else value
+    shown = scale_of(metric) * value
     return f"{shown:+.3f}" if signed else f"{shown:.3f}"
 
 

@@ -8,8 +8,8 @@ from reports.layout.result_table import Block, Entry
 from reports.summary.marks import Mark
 from reports.summary.summarise import CellSummary, Spread
 from reports.words.prose import METRIC_NAMES, Part, Text
+from reports.words.units import scale_of
 
-PER_CENT = ("accuracy", "balanced_accuracy")
 COLUMNS = 6
 
 
@@ -70,7 +70,7 @@ def shortest(number: float) -> str:
 def _spread(spread: Spread | None, metric: str, mark: Mark, markup: Markup) -> str:
     if spread is None:
         return markup.dash
-    scale = 100.0 if metric in PER_CENT else 1.0
+    scale = scale_of(metric)
     mean = f"{scale * spread.mean:.3f}"
     return mean if spread.std is None else markup.spread(mean, f"{scale * spread.std:.3f}", mark)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reports.grid import Column, Grid, Section
-from reports.layout.columns import PER_CENT, shortest
+from reports.layout.columns import shortest
 from reports.layout.layout_file import Block, ColumnName, Layout, Selector
 from reports.layout.placed import SELECTED_BY, Placed, expected_label
 from reports.published.rows import paper_datasets
@@ -14,6 +14,7 @@ from reports.records.plan import ResultsError
 from reports.summary.summarise import Spread
 from reports.words.plain_text import settings_text
 from reports.words.prose import METRIC_NAMES, Marked, Note, Part, Text
+from reports.words.units import scale_of
 
 EM_DASH = "—"
 """What stands where there is no result."""
@@ -97,7 +98,7 @@ def lay_out(filled: Filled, caption: Text, notes: Sequence[Note] = (), are_count
 
 def spread_words(spread: Spread, metric: str, digits: int) -> str:
     """``mean ± std`` in the unit of print; a mean of 100 or more has one decimal less, as in the paper."""
-    scale = 100.0 if metric in PER_CENT else 1.0
+    scale = scale_of(metric)
     mean = scale * spread.mean
     fewer = 1 if round(mean, digits) >= 100 and digits else 0
     words = f"{mean:.{digits - fewer}f}"

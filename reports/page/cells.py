@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from markupsafe import Markup
 
-from reports.layout.columns import PER_CENT, shortest
+from reports.layout.columns import shortest
 from reports.layout.result_table import Entry
 from reports.page.facts import Facts
 from reports.page.markup import NOTHING, written
@@ -16,6 +16,7 @@ from reports.records.search_plan import SearchPlan
 from reports.summary.marks import Mark
 from reports.summary.summarise import Gap, Spread
 from reports.words.prose import METRIC_NAMES
+from reports.words.units import scale_of
 
 _MARKS = {Mark.PLAIN: None, Mark.BETTER: "better", Mark.BEST: "best"}
 _SHORT = {"layers": "L", "num_clusters": "K"}
@@ -73,7 +74,7 @@ def plan_rows(
 def _result_row(entry: Entry, evidence: str) -> Row:
     summary = entry.summary
     chosen = summary.chosen
-    scale = 100.0 if summary.cell.metric in PER_CENT else 1.0
+    scale = scale_of(summary.cell.metric)
 
     def linked(value: float | None) -> Value:
         return number(value, shown=_link(NOTHING if value is None else f"{value:.3f}", evidence, entry.mark))

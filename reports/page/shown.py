@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from reports.evidence.cell_evidence import CellEvidence, SearchEvidence
-from reports.layout.columns import PER_CENT, headings
+from reports.layout.columns import headings
 from reports.layout.result_table import Block, Row
 from reports.page.markup import NOTHING, side, written
 from reports.page.sortable import SortableTable
 from reports.words.prose import METRIC_NAMES, Note
+from reports.words.units import scale_of
 
 BEST_SHOWN = 10
 """Search trials of a cell that its evidence lists; a study may have thousands."""
@@ -122,4 +123,4 @@ def shown_notes(notes: Sequence[Note]) -> tuple[ShownNote, ...]:
 
 def shown_evidence(cell: CellEvidence, metric: str, anchor: str) -> ShownEvidence:
     """The evidence of a cell under the id ``anchor``; ``metric`` as in its records."""
-    return ShownEvidence(anchor=anchor, cell=cell, scale=100.0 if metric in PER_CENT else 1.0)
+    return ShownEvidence(anchor=anchor, cell=cell, scale=scale_of(metric))

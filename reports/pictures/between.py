@@ -14,8 +14,9 @@ from reports.pictures.material import DrawnCell, Material
 from reports.pictures.names import backbone_name, panel_title
 from reports.pictures.picture import Drawn, in_pictures, left_out
 from reports.pictures.response import SETTINGS, SPOKEN, draw_baselines, places_of, scale_axis
-from reports.pictures.style import BILATERAL, in_units, legend, metric_label, panels
+from reports.pictures.style import BILATERAL, legend, metric_label, panels
 from reports.words.plain_text import plain
+from reports.words.units import scale_of
 
 Item = TypeVar("Item")
 
@@ -75,7 +76,7 @@ def _of_gate(material: Material, key: str) -> Drawn:
         figure, axes = panels([_title(series, key) for series in part])
         for series, panel in zip(part, axes, strict=True):
             _draw_series(panel, series, key, BILATERAL, "mean ± std")
-            scale = in_units(series[0].cell.metric, 1.0)
+            scale = scale_of(series[0].cell.metric)
             draw_baselines(panel, material, series[0], _test_mean, scale)
             _finish(panel, series, key)
         legend(figure, axes)
@@ -117,7 +118,7 @@ def _drawn(
 
 def _draw_series(axes: Axes, series: Series, key: str, style: tuple[str, object, str], name: str) -> None:
     colour, line, marker = style
-    scale = in_units(series[0].cell.metric, 1.0)
+    scale = scale_of(series[0].cell.metric)
     places = places_of([getattr(cell.cell, key) for cell in series], key)
     spreads = [cell.entry.summary.test for cell in series]
     at = [places[getattr(cell.cell, key)] for cell in series]

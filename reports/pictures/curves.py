@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from reports.pictures.material import DrawnCell, DrawnTrial, Group, Material, compared
 from reports.pictures.picture import Drawn, in_pictures, left_out
-from reports.pictures.style import BILATERAL, in_units, legend, metric_label, panels, whole_numbers
+from reports.pictures.style import BILATERAL, legend, metric_label, panels, whole_numbers
+from reports.words.units import scale_of
 
 CURVES = "Validation metric after each epoch of the confirm runs"
 OF_RUNS = (
@@ -129,7 +130,7 @@ def settled_limits(cells: Sequence[DrawnCell]) -> tuple[float, float] | None:
     if high <= low or values.max() - values.min() <= _SQUEEZED * (high - low):
         return None
     margin = 0.05 * (high - low)
-    scale = in_units(cells[0].cell.metric, 1.0)
+    scale = scale_of(cells[0].cell.metric)
     ends = sorted((sign * scale * (low - margin), sign * scale * (high + margin)))
     return ends[0], ends[1]
 
@@ -156,7 +157,7 @@ def _skipped(
 
 def _draw_curve(axes: Axes, cell: DrawnCell, style: tuple[str, object, str], name: str) -> None:
     colour, line, marker = style
-    scale = in_units(cell.cell.metric, 1.0)
+    scale = scale_of(cell.cell.metric)
     epochs, mean, std = mean_curve(cell.confirm, "val_metric")
     every = max(1, len(epochs) // _MARKERS)
     axes.plot(epochs, scale * mean, color=colour, linestyle=line, marker=marker, markevery=every, label=name)

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from reports.pictures.material import DrawnCell, Group, Material, compared
 from reports.pictures.picture import Drawn, in_pictures, left_out
-from reports.pictures.style import in_units, legend, metric_label, panels, whole_numbers
+from reports.pictures.style import legend, metric_label, panels, whole_numbers
+from reports.words.units import scale_of
 
 CAPTION = (
     "Best last validation metric among the first n search trials of each arm, in the order in which they were sampled. "
@@ -31,7 +32,7 @@ def best_by_effort(material: Material) -> Drawn:
             metric = cells[0].cell.metric
             for cell in cells:
                 colour, line, marker = material.styles[cell.names.arm]
-                values = in_units(metric, 1.0) * best_so_far(cell)
+                values = scale_of(metric) * best_so_far(cell)
                 panel.step(
                     np.arange(1, len(values) + 1),
                     values,

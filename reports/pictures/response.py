@@ -19,7 +19,6 @@ from reports.pictures.style import (
     UNIFORM,
     VANILLA,
     drawable,
-    in_units,
     legend,
     logarithmic,
     metric_label,
@@ -27,6 +26,7 @@ from reports.pictures.style import (
     panels,
     whole_numbers,
 )
+from reports.words.units import scale_of
 
 SETTINGS: Mapping[str, str] = {
     "sigma_m": r"Sensitivity $\sigma_m$",
@@ -91,7 +91,7 @@ def _differs(trials: Sequence[DrawnTrial], key: str) -> bool:
 
 
 def _draw_panel(axes: Axes, material: Material, cell: DrawnCell, key: str) -> None:
-    scale = in_units(cell.cell.metric, 1.0)
+    scale = scale_of(cell.cell.metric)
     known = [trial for trial in cell.search if trial.settings[key] is not None]
     dots = [trial for trial in known if trial.complete]
     stopped = [trial for trial in known if trial.status == "pruned" and not trial.complete]

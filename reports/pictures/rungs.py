@@ -17,13 +17,13 @@ from reports.pictures.style import (
     BILATERAL,
     MANY_POINTS,
     PRUNED,
-    in_units,
     legend,
     metric_label,
     opacity,
     panels,
     readable_ticks,
 )
+from reports.words.units import scale_of
 
 KIND = "rungs"
 CAPTION = (
@@ -74,7 +74,7 @@ def rung_counts(cell: DrawnCell) -> dict[int, tuple[int, int]]:
 
 
 def _draw_rungs(axes: Axes, cell: DrawnCell) -> None:
-    scale = in_units(cell.cell.metric, 1.0)
+    scale = scale_of(cell.cell.metric)
     lines: dict[str, list[Points]] = {"finished": [], "pruned": [], "other": []}
     for trial in cell.search:
         points = [(epoch, scale * value) for epoch, value in rung_points(trial, cell.search_plan.rungs)]

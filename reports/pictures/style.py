@@ -18,8 +18,8 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from reports.layout.columns import PER_CENT
 from reports.words.prose import METRIC_NAMES
+from reports.words.units import PER_CENT
 
 # Okabe and Ito's colours, which readers with any colour vision can tell apart; lines and markers differ too.
 STYLES: tuple[tuple[str, object, str], ...] = (
@@ -180,11 +180,6 @@ def metric_label(metric: str, direction: str, split: str) -> str:
     """An axis label such as ``Validation ACC (%)`` over ``higher is better``."""
     unit = " (%)" if metric in PER_CENT else ""
     return f"{split} {METRIC_NAMES[metric]}{unit}\n{'lower' if direction == 'min' else 'higher'} is better"
-
-
-def in_units(metric: str, value: float) -> float:
-    """A metric of a record in the unit of its axis."""
-    return 100.0 * value if metric in PER_CENT else value
 
 
 def opacity(count: int) -> float:

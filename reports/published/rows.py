@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from reports.summary.summarise import Spread
+from reports.words.units import scale_of
 
 FOLDER = Path(__file__).parent
 PAPER_TABLES = ("graph_level", "node_edge_level", "placement", "small")
@@ -27,7 +28,6 @@ equals the benchmark's leaderboard to the last digit, ``differs`` does not, and 
 Row = TypeVar("Row")
 
 NEAREST = 5
-PER_CENT = ("accuracy", "balanced_accuracy")
 
 
 class PublishedError(LookupError):
@@ -254,7 +254,7 @@ def _typed(kind: type[Row], cells: Mapping[str, str]) -> Row:
 
 
 def _fraction(metric: str, mean: float, std: float) -> Spread:
-    scale = 100 if metric in PER_CENT else 1
+    scale = scale_of(metric)
     return Spread(mean=mean / scale, std=std / scale)
 
 
