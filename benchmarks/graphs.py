@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from bimp.data import PackedGraphs
-from bimp.data.cluster import block_model_graph
+from bimp.data.cluster import block_model_graph, pack_block_models
 from bimp.data.packed import LabelLevel
 from bimp.data.point_graphs import PointGraph, heaviest_neighbours, nearest_neighbours, pack_point_graphs
 from bimp.data.tours import FEWEST, MOST, NEIGHBOURS
@@ -102,16 +102,7 @@ def _superpixels(rng: np.random.Generator, count: int) -> PackedGraphs:
 
 
 def _communities(rng: np.random.Generator, count: int) -> PackedGraphs:
-    drawn = [block_model_graph(rng) for _ in range(count)]
-    return PackedGraphs.from_arrays(
-        node_counts=torch.tensor([len(x) for x, _, _ in drawn]),
-        edge_counts=torch.tensor([edges.shape[1] for _, edges, _ in drawn]),
-        x=torch.from_numpy(np.concatenate([x for x, _, _ in drawn])),
-        edge_index=torch.from_numpy(np.concatenate([edges for _, edges, _ in drawn], axis=1)),
-        edge_attr=None,
-        y=torch.from_numpy(np.concatenate([y for _, _, y in drawn])),
-        labels="node",
-    )
+    return pack_block_models(block_model_graph(rng) for _ in range(count))
 
 
 def _points(rng: np.random.Generator, count: int) -> PackedGraphs:

@@ -8,6 +8,7 @@ graphs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,27 @@ def block_model_graph(
     return x, np.stack([source, destination]), community
 
 
+def pack_block_models(
+    graphs: Iterable[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]],
+) -> PackedGraphs:
+    """The graphs of :func:`block_model_graph`, one after the other."""
+    x, edge_index, y = [], [], []
+    for nodes, edges, community in graphs:
+        x.append(nodes)
+        # At most 6 * 34 nodes: one byte a node number, for 52 million edges at the published size.
+        edge_index.append(edges.astype(np.uint8))
+        y.append(community)
+    return PackedGraphs.from_arrays(
+        node_counts=torch.tensor([row.size for row in x]),
+        edge_counts=torch.tensor([edges.shape[1] for edges in edge_index]),
+        x=torch.from_numpy(np.concatenate(x)),
+        edge_index=torch.from_numpy(np.concatenate(edge_index, axis=1)),
+        edge_attr=None,
+        y=torch.from_numpy(np.concatenate(y)),
+        labels="node",
+    )
+
+
 class Cluster(Source):
     """CLUSTER by seed and size; ``size`` graphs to train on, a tenth of that (at least one) to validate, and to test.
 
@@ -70,25 +92,9 @@ class Cluster(Source):
         """Draw the graphs; see :meth:`bimp.data.source.Source.build`."""
         seed, size = parameters["seed"], parameters["size"]
         sizes = sizes_for(size)
-        x, edge_index, y = [], [], []
-        for split, length in enumerate(sizes.values()):
-            for number in range(length):
-                graph = block_model_graph(np.random.default_rng([seed, split, number]))
-                x.append(graph[0])
-                # At most 6 * 34 nodes: one byte a node number, for 52 million edges at the published size.
-                edge_index.append(graph[1].astype(np.uint8))
-                y.append(graph[2])
-        packed = PackedGraphs.from_arrays(
-            node_counts=torch.tensor([row.size for row in x]),
-            edge_counts=torch.tensor([edges.shape[1] for edges in edge_index]),
-            x=torch.from_numpy(np.concatenate(x)),
-            edge_index=torch.from_numpy(np.concatenate(edge_index, axis=1)),
-            edge_attr=None,
-            y=torch.from_numpy(np.concatenate(y)),
-            labels="node",
-        )
+        streams = ([seed, split, number] for split, length in enumerate(sizes.values()) for number in range(length))
         return SourceGraphs(
-            graphs=packed,
+            graphs=pack_block_models(block_model_graph(np.random.default_rng(stream)) for stream in streams),
             splits=consecutive_splits(sizes),
             origin=f"drawn by the published block model process, seed {seed}",
         )

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from bimp.config import BACKBONES, Backbone, ModelConfig
-from bimp.data import GraphBatch, PackedGraphs
-from bimp.data.cluster import block_model_graph
+from bimp.data import GraphBatch
+from bimp.data.cluster import block_model_graph, pack_block_models
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import linear
 from bimp.losses import supervised_loss
@@ -36,16 +36,7 @@ def plainly() -> Iterator[None]:
 
 def cluster_batch() -> GraphBatch:
     """Large enough for several blocks of edges and for products of many rows."""
-    drawn = [block_model_graph(np.random.default_rng(seed)) for seed in range(3)]
-    packed = PackedGraphs.from_arrays(
-        node_counts=torch.tensor([len(x) for x, _, _ in drawn]),
-        edge_counts=torch.tensor([edges.shape[1] for _, edges, _ in drawn]),
-        x=torch.from_numpy(np.concatenate([x for x, _, _ in drawn])),
-        edge_index=torch.from_numpy(np.concatenate([edges for _, edges, _ in drawn], axis=1)),
-        edge_attr=None,
-        y=torch.from_numpy(np.concatenate([y for _, _, y in drawn])),
-        labels="node",
-    )
+    packed = pack_block_models(block_model_graph(np.random.default_rng(seed)) for seed in range(3))
     return packed.gather(torch.arange(3))
 
 
