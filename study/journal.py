@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from study.location import is_remote
+from study.results import numbered
 from study.whole_files import found_files, make_folder, remove_folder, write_whole
 
 LINES_AN_OBJECT = 100
@@ -56,7 +57,7 @@ class Journal:
 
     def __init__(self, folder: Path, attempt: int = 1) -> None:
         self._folder = folder
-        self._name = f"{attempt:06d}"
+        self._name = numbered(attempt)
         self._path = folder / f"{self._name}.jsonl"
         self._last_lines: list[bytes] = []
         self._full_objects = 0

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from study.location import is_remote
 from study.log import StudyLog
-from study.results import ResultsFolder
+from study.results import ResultsFolder, numbered
 from study.whole_files import write_whole
 
 TAKEN_EVERY_S = 60.0
@@ -33,7 +33,7 @@ def kept_log(folder: ResultsFolder, attempt: int, every_s: float = TAKEN_EVERY_S
             yield
         return
     with TemporaryDirectory(prefix="bimp-log-") as scratch:
-        log = StudyLog(Path(scratch) / f"{attempt:06d}.jsonl")
+        log = StudyLog(Path(scratch) / f"{numbered(attempt)}.jsonl")
         ended = threading.Event()
 
         def take_on() -> None:

@@ -22,7 +22,7 @@ from types import TracebackType
 
 import psutil
 
-from study.results import ResultsFolder, ResultsFolderError
+from study.results import ResultsFolder, ResultsFolderError, numbered
 from study.whole_files import FoundFile, create_once, found_files, make_folder, write_whole
 
 HEARTBEAT_S = 10.0
@@ -181,8 +181,7 @@ class Lease:
 
     def _beat(self) -> None:
         """Show that this run lives, unless another has taken its place."""
-        last = last_holder(self._folder)
-        if last is not None and last.attempt > self.attempt:
+        if any(_number(claim.path) > self.attempt for claim in _claims(found_files(self._folder.leases))):
             self._lost = True
             return
         write_whole(self._file("beat"), json.dumps({"seen": time.time()}).encode())
@@ -201,7 +200,7 @@ class Lease:
                     file.path.unlink(missing_ok=True)
 
     def _file(self, kind: str) -> Path:
-        return self._folder.leases / f"{self.attempt:06d}.{kind}"
+        return self._folder.leases / f"{numbered(self.attempt)}.{kind}"
 
 
 def _written(attempt: int) -> bytes:
@@ -217,8 +216,13 @@ def _written(attempt: int) -> bytes:
     return json.dumps(asdict(holder)).encode()
 
 
+def _claims(files: list[FoundFile]) -> list[FoundFile]:
+    """Of the files of leases those by which one was taken, the newest last."""
+    return [file for file in files if file.path.suffix == ".json" and _number(file.path)]
+
+
 def _last(files: list[FoundFile]) -> Holder | None:
-    claims = [file for file in files if file.path.suffix == ".json" and _number(file.path)]
+    claims = _claims(files)
     if not claims:
         return None
     claim = claims[-1]

@@ -39,6 +39,7 @@ __all__ = [
     "RecordError",
     "Status",
     "TrialRecord",
+    "is_single",
     "merged",
     "read_columns",
     "read_record",
@@ -125,8 +126,12 @@ def single_files(folder: Path) -> list[Path]:
     """The files of one record each, ordered by key; none where there is no folder."""
     if not folder.is_dir():
         return []
-    paths = (path for path in folder.iterdir() if path.suffix == ".parquet" and not path.name.startswith("."))
-    return sorted((path for path in paths if path.name != COMPACTED_FILE), key=lambda path: path.stem)
+    return sorted(filter(is_single, folder.iterdir()), key=lambda path: path.stem)
+
+
+def is_single(path: Path) -> bool:
+    """Whether ``path``, in a folder of records, is the file of one; those that are being written are hidden."""
+    return path.suffix == ".parquet" and path.name != COMPACTED_FILE and not path.name.startswith(".")
 
 
 def merged(

@@ -9,8 +9,6 @@ from pathlib import Path
 from study.smoothing_records import SMOOTHING_FOLDER
 from study.whole_files import FoundFile, found_files, make_folder
 
-FIRST_ATTEMPT = "000001-001"
-
 _RECORD = "record.parquet"
 _KEY = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_-]*")
 
@@ -121,14 +119,14 @@ class ResultsFolder:
         """The trials under way, or left unfinished, with whatever there is of them."""
         return sorted({file.path.relative_to(self.live).parts[0] for file in found_files(self.live)})
 
-    def live_records(self) -> list[FoundFile]:
-        """Of every trial under way, or left unfinished, the record of its newest attempt, ordered by key."""
+    def live_records(self) -> dict[str, FoundFile]:
+        """By key, of every trial under way, or left unfinished, the record of its newest attempt; ordered by key."""
         newest = {}
         for file in found_files(self.live):
             parts = file.path.relative_to(self.live).parts
             if len(parts) == 3 and parts[2] == _RECORD:
                 newest[parts[0]] = file
-        return list(newest.values())
+        return newest
 
     def final_weights(self, key: str) -> Path:
         return self.weights / f"{_file_name(key)}.pt"
@@ -142,9 +140,17 @@ class ResultsFolder:
             make_folder(folder)
 
 
+def numbered(lease: int) -> str:
+    """The number of a lease in the name of a file: later ones come later in order."""
+    return f"{lease:06d}"
+
+
 def attempt_name(lease: int, launch: int) -> str:
     """The name of the ``launch``-th attempt at a trial by the run that holds the ``lease``; in order of time."""
-    return f"{lease:06d}-{launch:03d}"
+    return f"{numbered(lease)}-{launch:03d}"
+
+
+FIRST_ATTEMPT = attempt_name(1, 1)
 
 
 def _file_name(key: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from study.presence import Presence, who_works_here
 from study.progress import CellGoal, CellTally, StudyView, study_view
 from study.records import RecordError, TrialRecord, read_record, record_tables
 from study.results import ResultsFolder
-from study.time_left import UnderWay
+from study.time_left import under_way_by_cell
 
 
 class StatusError(ValueError):
@@ -104,7 +104,8 @@ def study_status(results: Path) -> StudyStatus:
     for entry in Journal(folder.journal).entries():
         keys[entry.cell].append(entry.key)
     repeated = {cell: len(asked) - len(set(asked)) for cell, asked in keys.items()}
-    view = study_view(study, goals.values(), tallies, _under_way(live), repeated, None, at_work=presence.works)
+    running = under_way_by_cell((record.cell, record.num_epochs) for record in live)
+    view = study_view(study, goals.values(), tallies, running, repeated, None, at_work=presence.works)
     return StudyStatus(
         view=view,
         presence=presence,
@@ -176,7 +177,7 @@ def _planned(path: Path) -> tuple[str, dict[str, CellGoal]]:
 
 
 def _live_trials(folder: ResultsFolder) -> Iterator[TrialRecord]:
-    for file in folder.live_records():
+    for file in folder.live_records().values():
         try:
             record = read_record(file.path)
         except RecordError:
@@ -185,11 +186,3 @@ def _live_trials(folder: ResultsFolder) -> Iterator[TrialRecord]:
         else:
             if record.status != "failed":  # that one waits for the next start
                 yield record
-
-
-def _under_way(live: Iterable[TrialRecord]) -> dict[str, UnderWay]:
-    found: dict[str, UnderWay] = {}
-    for record in live:
-        so_far = found.get(record.cell, UnderWay())
-        found[record.cell] = UnderWay(so_far.trials + 1, so_far.epochs + record.num_epochs)
-    return found

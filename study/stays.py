@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from study.time_left import UnderWay
+from study.time_left import UnderWay, under_way_by_cell
 
 
 class LiveTrial(Protocol):
@@ -55,8 +55,4 @@ class Stays:
 
     def under_way(self, live: Iterable[LiveTrial]) -> dict[str, UnderWay]:
         """Of ``live`` trials, by cell, how many there are and their epochs."""
-        found: dict[str, UnderWay] = {}
-        for trial in live:
-            so_far = found.get(trial.cell, UnderWay())
-            found[trial.cell] = UnderWay(so_far.trials + 1, so_far.epochs + self.epochs.get(trial.key, 0))
-        return found
+        return under_way_by_cell((trial.cell, self.epochs.get(trial.key, 0)) for trial in live)

@@ -18,6 +18,15 @@ class UnderWay:
     epochs: int = 0
 
 
+def under_way_by_cell(trials: Iterable[tuple[str, int]]) -> dict[str, UnderWay]:
+    """What runs in each cell, from the cell and the epochs of every trial that does."""
+    found: dict[str, UnderWay] = {}
+    for cell, epochs in trials:
+        so_far = found.get(cell, UnderWay())
+        found[cell] = UnderWay(so_far.trials + 1, so_far.epochs + epochs)
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class TimeLeft:
     """An estimate, and what it is made from.

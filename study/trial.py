@@ -168,7 +168,7 @@ def train_trial(
         )
     if checkpoint is None:
         raise RuntimeError(f"{assignment.name}: training ended before its first epoch")
-    finished = yield from _finish(assignment, record, checkpoint, dataset, device, keep)
+    finished = yield from _finish(assignment, folder, record, checkpoint, dataset, device, keep)
     yield from keep(partial(write_record, finished, live))
 
 
@@ -327,6 +327,7 @@ def _with_epoch(record: TrialRecord, result: EpochResult) -> TrialRecord:
 
 def _finish(
     assignment: TrialAssignment,
+    folder: ResultsFolder,
     record: TrialRecord,
     checkpoint: dict[str, Any],
     dataset: PreparedDataset,
@@ -344,7 +345,7 @@ def _finish(
         test = evaluate(network, config, dataset.split("test", config.fold), device)
     except DivergedError as cause:
         return record.sealed("diverged", f"after epoch {record.num_epochs}: {cause}", time.time())
-    weights = ResultsFolder(location(assignment.results)).live_weights(record.key, assignment.attempt)
+    weights = folder.live_weights(record.key, assignment.attempt)
     yield from keep(partial(_save, {"config": config.to_dict(), "network": network.state_dict()}, weights))
     return replace(
         finished,

@@ -152,7 +152,7 @@ class Stage:
 
 def live_record(results: Path, epochs: int = 1) -> TrialRecord | None:
     """The record of a trial under way that has a checkpoint and so many epochs."""
-    for file in ResultsFolder(results).live_records():
+    for file in ResultsFolder(results).live_records().values():
         try:
             record = read_record(file.path)
         except RecordError:  # sealed since it was listed

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from study.record_files import row_groups
-from study.records import COMPACTED_FILE, RecordError, TrialRecord, read_record, records_in, single_files
+from study.records import COMPACTED_FILE, RecordError, TrialRecord, is_single, read_record, records_in, single_files
 from study.results import ResultsFolder
 from study.whole_files import FoundFile, found_files, stamp
 
@@ -72,10 +72,8 @@ class RecordChanges:
 
         A live record speaks last beside one in the compacted file, which takes in no trial that has a live record.
         """
-        found = (file for file in found_files(self._folder.records) if file.path.suffix == ".parquet")
-        files = {file.path.stem: file for file in found if file.path.name != COMPACTED_FILE}
-        for file in self._folder.live_records():
-            key = file.path.parent.parent.name
+        files = {file.path.stem: file for file in found_files(self._folder.records) if is_single(file.path)}
+        for key, file in self._folder.live_records().items():
             if key not in files or file.modified > files[key].modified:
                 files[key] = file
         return files

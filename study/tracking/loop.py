@@ -132,10 +132,10 @@ class MirrorThread:
         try:
             act()
         except Exception as error:
-            if store_trouble(error) is not None and not isinstance(error, mirror_errors()):
-                return False  # an object store is away; whoever writes there says it
             if not isinstance(error, mirror_errors()):
-                raise
+                if store_trouble(error) is None:
+                    raise
+                return False  # an object store is away; whoever writes there says it
             self._mirror.disconnect()
             if not self._failing:
                 self._failing = True

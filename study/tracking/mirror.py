@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from study.lease import last_holder
+from study.presence import who_works_here
 from study.records import RecordError, TrialRecord
 from study.results import ResultsFolder
 from study.status import study_status
@@ -198,8 +198,7 @@ class MlflowMirror:
         Raises:
             StatusError: there is no plan, or it cannot be read.
         """
-        holder = last_holder(self._folder)
-        if holder is not None and holder.works:
+        if who_works_here(self._folder).works:
             return
         try:
             view = study_status(self.results).view
