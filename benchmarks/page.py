@@ -1,14 +1,19 @@
-"""Tables of measurements, for the terminal and for docs/performance.md."""
+"""Tables of measurements, for the terminal and for docs/performance.md, which several benchmarks write in parts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from textwrap import fill
 
 from rich.table import Table as RichTable
 
 WIDTH = 120
+PERFORMANCE = Path(__file__).parent.parent / "docs" / "performance.md"
+PARTS = ("step", "paper_cost")
+"""The parts of that page in their order, each named by the benchmark that writes it: ``python -m benchmarks.NAME``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,17 +39,57 @@ class Table:
             table.add_row(*row)
         return table
 
-    def as_markdown(self) -> str:
-        """A section of a Markdown page."""
+    def as_markdown(self, level: int = 2) -> str:
+        """A section of a Markdown page, under a heading of this level."""
         rule = ["---" if number < self.labels else "---:" for number in range(len(self.columns))]
         lines = [_line(self.columns), _line(rule), *(_line(row) for row in self.rows)]
-        return f"## {self.title}\n\n{_wrapped(self.note)}\n\n" + "\n".join(lines) + "\n"
+        return f"{'#' * level} {self.title}\n\n{_wrapped(self.note)}\n\n" + "\n".join(lines) + "\n"
 
 
-def as_page(introduction: Sequence[str], tables: Sequence[Table], title: str = "Performance") -> str:
+def as_page(introduction: Sequence[str], tables: Sequence[Table], title: str) -> str:
     """A whole page: paragraphs, then tables."""
     paragraphs = [f"{_wrapped(paragraph)}\n" for paragraph in introduction]
     return "\n".join([f"# {title}\n", *paragraphs, *(table.as_markdown() for table in tables)])
+
+
+def write_part(part: str, title: str, introduction: Sequence[str], tables: Sequence[Table]) -> None:
+    """Put a part of docs/performance.md in the place of what it said before; the other parts stay as they are.
+
+    Raises:
+        ValueError: ``part`` is none of :data:`PARTS`.
+    """
+    PERFORMANCE.write_text(with_part(PERFORMANCE.read_text("utf-8"), part, title, introduction, tables), "utf-8")
+
+
+def with_part(page: str, part: str, title: str, introduction: Sequence[str], tables: Sequence[Table]) -> str:
+    """The text of ``page`` with one part written anew.
+
+    Raises:
+        ValueError: ``part`` is none of :data:`PARTS`.
+    """
+    if part not in PARTS:
+        raise ValueError(f"part: found {part!r}, expected one of {', '.join(PARTS)}")
+    found = {name: text for name in PARTS if (text := _part(page, name)) is not None}
+    paragraphs = [f"## {title}\n", *(f"{_wrapped(paragraph)}\n" for paragraph in introduction)]
+    found[part] = "\n".join([*paragraphs, *(table.as_markdown(level=3) for table in tables)])
+    named = ", ".join(f"`python -m benchmarks.{name}`" for name in PARTS)
+    introduced = _wrapped(f"Written by `make bench`, part by part ({named}); do not edit.")
+    written = [f"{_begins(name)}\n\n{found[name]}\n{_ends(name)}\n" for name in PARTS if name in found]
+    return "\n".join(["# Performance\n", f"{introduced}\n", *written])
+
+
+def _part(page: str, name: str) -> str | None:
+    pattern = f"{re.escape(_begins(name))}\n\n(.*?)\n{re.escape(_ends(name))}"
+    found = re.search(pattern, page, re.DOTALL)
+    return None if found is None else found.group(1)
+
+
+def _begins(name: str) -> str:
+    return f"<!-- {name} -->"
+
+
+def _ends(name: str) -> str:
+    return f"<!-- end of {name} -->"
 
 
 def _wrapped(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 import torch_geometric.typing
@@ -15,11 +14,10 @@ from benchmarks.contenders import BUDGETS, NUM_CLUSTERS, Cell, time_cells
 from benchmarks.graphs import BATCHES, WORKLOADS, workload
 from benchmarks.measure import WARM_UP
 from benchmarks.own_process import ProcessCost, Way, cost_of
-from benchmarks.page import Table, as_page
+from benchmarks.page import PERFORMANCE, Table, write_part
 from benchmarks.summary import summary
 from study.provenance import device_name, library_versions
 
-PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 TURNS = {"zinc": 7, "smnist": 5, "cluster": 3, "tsp": 3}
 """Turns that are counted: fewer where a turn takes a minute."""
 QUICK_TURNS = 2
@@ -69,7 +67,7 @@ def run(*, quick: bool) -> None:
         console.print(table.for_terminal())
     if not quick:
         _write([targets, *page])
-        console.print(f"written to {PAGE.relative_to(PAGE.parent.parent)}")
+        console.print(f"written to docs/{PERFORMANCE.name}")
 
 
 def _measure_processes() -> Processes:
@@ -117,8 +115,7 @@ def _write(page: list[Table]) -> None:
     widths = " and ".join(f"{layers} layers within {budget:,} parameters" for layers, budget in BUDGETS.items())
     turns = ", ".join(f"{name}: {count}" for name, count in TURNS.items())
     paragraphs = (
-        f"Written by `make bench`; do not edit. Measured on {device_name(torch.device('cpu'))} with {named}, on one "
-        "thread where no other number is named.",
+        f"Measured on {device_name(torch.device('cpu'))} with {named}, on one thread where no other number is named.",
         f"Networks of {widths}, K = {NUM_CLUSTERS}, on graphs drawn with the sizes, degrees and inputs of the "
         "benchmark's, under the allocator settings of a study's workers. All about a dataset and a depth was timed in "
         f"one process, in turns ({turns}; {WARM_UP} before them is not counted): in each turn everything ran once, on "
@@ -127,4 +124,4 @@ def _write(page: list[Table]) -> None:
         "milliseconds do not.",
         "Not measured here: a GPU.",
     )
-    PAGE.write_text(as_page(paragraphs, page), encoding="utf-8")
+    write_part("step", "Training steps", paragraphs, page)
