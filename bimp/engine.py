@@ -94,7 +94,7 @@ def fit(
     Raises:
         CheckpointError: ``checkpoint`` was made by another configuration.
     """
-    run = _Run(config, torch.device(device))
+    run = TrainingRun(config, torch.device(device))
     if checkpoint is not None:
         run.restore(checkpoint)
     while run.status == "running":
@@ -108,17 +108,14 @@ def evaluate(network: Network, config: TrialConfig, split: GraphSplit, device: t
         DivergedError: the loss is not finite.
     """
     network.eval()
-    meter = _Meter(config)
+    meter = Meter(config)
     with torch.no_grad():
         for batch in split.batches(config.train.batch_size):
             on_device = batch.to(torch.device(device))
             output = network(on_device)
             loss = supervised_loss(network.task.kind, output.scores, on_device.y)
             meter.update(on_device, output, loss, with_gate=True)
-    result = meter.evaluation()
-    if not math.isfinite(result.loss):
-        raise DivergedError(f"loss {result.loss} in evaluation")
-    return result
+    return meter.finite_evaluation()
 
 
 def load_network(config: TrialConfig, checkpoint: dict[str, Any], device: torch.device | str = "cpu") -> Network:
@@ -133,7 +130,7 @@ def load_network(config: TrialConfig, checkpoint: dict[str, Any], device: torch.
     return network
 
 
-class _Run:
+class TrainingRun:
     """The state of a training run between two epochs."""
 
     def __init__(self, config: TrialConfig, device: torch.device) -> None:
@@ -152,19 +149,27 @@ class _Run:
         self.reason: str | None = None
 
     def one_epoch(self, train: GraphSplit, validation: GraphSplit) -> EpochResult:
+        """Train for an epoch and validate."""
         started = time.perf_counter()
         self.epoch += 1
-        learning_rate = self.learning_rate
-        trained, validated = None, None
+        trained, validated, cause = None, None, None
         try:
             trained = self._train(train)
             validated = evaluate(self.network, self.config, validation, self.device)
-        except DivergedError as cause:
+        except DivergedError as error:
+            cause = error
+        return self.end_epoch(trained, validated, cause, time.perf_counter() - started)
+
+    def end_epoch(
+        self, trained: Evaluation | None, validated: Evaluation | None, cause: DivergedError | None, seconds: float
+    ) -> EpochResult:
+        """Take note of the epoch ``self.epoch`` and decide what follows; ``cause`` if it diverged."""
+        learning_rate = self.learning_rate
+        self.seconds += seconds
+        if cause is not None:
             self.status, self.reason = "diverged", f"epoch {self.epoch}: {cause}"
-        else:
+        elif validated is not None:
             self.scheduler.step(self._watched(validated))
-        self.seconds += time.perf_counter() - started
-        if self.status == "running":
             self._decide()
         return EpochResult(
             epoch=self.epoch,
@@ -179,19 +184,30 @@ class _Run:
 
     @property
     def learning_rate(self) -> float:
+        """Of the epoch that comes."""
         return float(self.optimizer.param_groups[0]["lr"])
+
+    def batches(self, train: GraphSplit) -> Iterator[GraphBatch]:
+        """The batches of this epoch in the order of its seed, the signs of positional encodings drawn."""
+        signs = torch.Generator().manual_seed(self._epoch_seed() + SIGNS_SEED)
+        for batch in train.batches(self.config.train.batch_size, order=self._order(len(train))):
+            yield batch if self.config.model.pos_enc_dim is None else flip_signs(batch, signs)
+
+    def loss(self, output: NetworkOutput, y: Tensor) -> tuple[Tensor, Tensor]:
+        """What is minimised (equation 6), and the supervised loss within it."""
+        supervised = supervised_loss(self.network.task.kind, output.scores, y)
+        if output.unsupervised_loss is None:
+            return supervised, supervised
+        return supervised + self.config.train.unsupervised_weight * output.unsupervised_loss, supervised
 
     def _train(self, train: GraphSplit) -> Evaluation:
         self.network.train()
-        meter = _Meter(self.config)
-        weight, clip_norm = self.config.train.unsupervised_weight, self.config.train.clip_norm
-        signs = torch.Generator().manual_seed(self._epoch_seed() + SIGNS_SEED)
-        for batch in train.batches(self.config.train.batch_size, order=self._order(len(train))):
-            encoded = batch if self.config.model.pos_enc_dim is None else flip_signs(batch, signs)
-            on_device = encoded.to(self.device)
+        meter = Meter(self.config)
+        clip_norm = self.config.train.clip_norm
+        for batch in self.batches(train):
+            on_device = batch.to(self.device)
             output = self.network(on_device)
-            supervised = supervised_loss(self.network.task.kind, output.scores, on_device.y)
-            loss = supervised if output.unsupervised_loss is None else supervised + weight * output.unsupervised_loss
+            loss, supervised = self.loss(output, on_device.y)
             if not torch.isfinite(loss):
                 raise DivergedError(f"loss {loss.item()} in training")
             self.optimizer.zero_grad(set_to_none=True)
@@ -225,6 +241,7 @@ class _Run:
             self.status, self.reason = "finished", "time_limit"
 
     def save(self) -> dict[str, Any]:
+        """The checkpoint of the epochs so far."""
         return {
             "format": CHECKPOINT_FORMAT,
             "config": self.config.to_dict(),
@@ -238,6 +255,11 @@ class _Run:
         }
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
+        """Go on from ``checkpoint``.
+
+        Raises:
+            CheckpointError: it was made by another configuration.
+        """
         _check_origin(self.config, checkpoint)
         self.network.load_state_dict(checkpoint["network"])
         self.optimizer.load_state_dict(checkpoint["optimizer"])
@@ -248,7 +270,7 @@ class _Run:
         self.reason = checkpoint["reason"]
 
 
-class _Meter:
+class Meter:
     """Sums over the batches of a split; nothing leaves the device before :meth:`evaluation`."""
 
     def __init__(self, config: TrialConfig) -> None:
@@ -262,6 +284,7 @@ class _Meter:
         self.unsupervised_loss: Tensor | float = 0.0
 
     def update(self, batch: GraphBatch, output: NetworkOutput, loss: Tensor, with_gate: bool = False) -> None:
+        """Add a batch, what the network says of it and its supervised loss."""
         weight = 1 if self.by_batch else batch.num_graphs
         self.weight += weight
         self.loss = self.loss + loss.detach().double() * weight
@@ -273,7 +296,19 @@ class _Meter:
             for gate in output.gates:
                 self.gate.update(gate.beta_hat, batch)
 
+    def finite_evaluation(self) -> Evaluation:
+        """As :meth:`evaluation`.
+
+        Raises:
+            DivergedError: the loss is not finite.
+        """
+        result = self.evaluation()
+        if not math.isfinite(result.loss):
+            raise DivergedError(f"loss {result.loss} in evaluation")
+        return result
+
     def evaluation(self) -> Evaluation:
+        """What was summed so far."""
         return Evaluation(
             loss=float(self.loss) / self.weight,
             unsupervised_loss=float(self.unsupervised_loss) / self.weight if self.gated else None,

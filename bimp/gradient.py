@@ -99,11 +99,11 @@ class BilateralGate(nn.Module):
         """Gate the edges of ``batch`` by the rows ``h``, ``[nodes, row_dim]``, that enter the layer."""
         soft_assignment = self.assign(h)
         beta_hat = self._beta_hat(soft_assignment, batch)
-        min_cut = min_cut_loss(soft_assignment, batch, self.cut_scope, self.cut_adjacency)
-        orthogonality = orthogonality_loss(soft_assignment, batch, self.cut_scope)
+        min_cut = self._min_cut(soft_assignment, batch)
+        orthogonality = self._orthogonality(soft_assignment, batch)
         unsupervised_loss = min_cut + orthogonality
         if self.cut_epsilon > 0:
-            shifted = orthogonality_loss(soft_assignment, batch, self.cut_scope, self.cut_epsilon)
+            shifted = self._orthogonality(soft_assignment, batch, self.cut_epsilon)
             unsupervised_loss = min_cut - self.cut_epsilon + shifted
         return GateOutput(
             beta_hat=beta_hat,
@@ -124,10 +124,10 @@ class BilateralGate(nn.Module):
         With a bias in the metric D(u, v) differs from D(v, u), the difference being source minus destination.
         """
         # The metric is linear: mapping the nodes before taking differences spares a product on every edge.
-        mapped = F.linear(soft_assignment, self.metric.weight)
+        mapped = self._mapped(soft_assignment)
         differences = sum_along_edges(mapped, -mapped, adjacency)
         if self.metric.bias is not None:
-            differences = differences + self.metric.bias
+            differences = self._shifted(differences)
         if self.metric_relu:
             differences = torch.relu(differences)
         if self.distance_epsilon > 0:
@@ -135,6 +135,20 @@ class BilateralGate(nn.Module):
         # Unlike sqrt of a sum of squares, the norm has the subgradient 0 at 0.
         norms: Tensor = torch.linalg.vector_norm(differences, dim=1)
         return norms
+
+    # Maps and losses by the gate's own parameters, which a gate of several seeds does for each seed by itself.
+
+    def _mapped(self, soft_assignment: Tensor) -> Tensor:
+        return F.linear(soft_assignment, self.metric.weight)
+
+    def _shifted(self, differences: Tensor) -> Tensor:
+        return differences + self.metric.bias
+
+    def _min_cut(self, soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
+        return min_cut_loss(soft_assignment, batch, self.cut_scope, self.cut_adjacency)
+
+    def _orthogonality(self, soft_assignment: Tensor, batch: GraphBatch, epsilon: float = 0.0) -> Tensor:
+        return orthogonality_loss(soft_assignment, batch, self.cut_scope, epsilon)
 
     def _beta_hat(self, soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
         adjacency = batch.adjacency

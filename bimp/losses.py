@@ -29,16 +29,21 @@ def min_cut_loss(
     Returns:
         A scalar.
     """
-    dtype = soft_assignment.dtype
-    weights, degree = (None, batch.adjacency.out_degree) if adjacency == "raw" else batch.adjacency.normalised(dtype)
-    cut = (soft_assignment * sum_neighbour_rows(soft_assignment, batch.adjacency, weights)).sum(1)
-    volume = degree * soft_assignment.square().sum(1)
+    cut, volume = cut_and_volume(soft_assignment, batch, adjacency)
     if scope == "batch":
         total = volume.sum()
         return -cut.sum() / torch.where(total > 0, total, 1)
     cut_of_graph = _sum_over_graphs(cut, batch)
     volume_of_graph = _sum_over_graphs(volume, batch)
     return -(cut_of_graph / torch.where(volume_of_graph > 0, volume_of_graph, 1)).mean()
+
+
+def cut_and_volume(soft_assignment: Tensor, batch: GraphBatch, adjacency: CutAdjacency) -> tuple[Tensor, Tensor]:
+    """What each node adds to ``Tr(S^T A~ S)`` and to ``Tr(S^T D~ S)``, ``[nodes]`` each; see :func:`min_cut_loss`."""
+    dtype = soft_assignment.dtype
+    weights, degree = (None, batch.adjacency.out_degree) if adjacency == "raw" else batch.adjacency.normalised(dtype)
+    cut = (soft_assignment * sum_neighbour_rows(soft_assignment, batch.adjacency, weights)).sum(1)
+    return cut, degree * soft_assignment.square().sum(1)
 
 
 def orthogonality_loss(
@@ -57,13 +62,23 @@ def orthogonality_loss(
     Returns:
         A scalar.
     """
-    num_clusters = soft_assignment.shape[1]
     padded = soft_assignment.unsqueeze(0) if scope == "batch" else _pad_by_graph(soft_assignment, batch)
+    return distance_from_orthogonal(padded, epsilon).mean()
+
+
+def distance_from_orthogonal(padded: Tensor, epsilon: float = 0.0) -> Tensor:
+    """The orthogonality loss of each of several assignments, ``[assignments]``; see :func:`orthogonality_loss`.
+
+    Args:
+        padded: ``[assignments, most nodes, K]``, each with zeros behind its rows, and not of zeros alone.
+        epsilon: as there.
+    """
+    num_clusters = padded.shape[2]
     gram = torch.bmm(padded.transpose(1, 2), padded)
     direction = gram / torch.linalg.vector_norm(gram + epsilon if epsilon > 0 else gram, dim=(1, 2), keepdim=True)
     target = torch.eye(num_clusters, dtype=gram.dtype, device=gram.device) / num_clusters**0.5
     distance: Tensor = torch.linalg.vector_norm(direction - target, dim=(1, 2))
-    return distance.mean()
+    return distance
 
 
 def supervised_loss(kind: TaskKind, scores: Tensor, y: Tensor) -> Tensor:

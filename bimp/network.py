@@ -96,7 +96,7 @@ class Network(nn.Module):
                 rows.append(h)
         return NetworkOutput(
             scores=self.head(h, batch),
-            unsupervised_loss=torch.stack([gate.unsupervised_loss for gate in gates]).mean() if gates else None,
+            unsupervised_loss=torch.stack([gate.unsupervised_loss for gate in gates]).mean(0) if gates else None,
             gates=tuple(gates),
             rows=tuple(rows) if keep_rows else (),
         )

@@ -1,0 +1,145 @@
+"""The batches of several seeds as one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from bimp.data.batch import GraphBatch
+from bimp.stack.parts import Parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackedBatch(GraphBatch):
+    """One batch of each seed, as one graph whose rows lie in :class:`~bimp.stack.parts.Parts`.
+
+    Padding nodes belong to a graph of their own behind the seed's graphs. Padding edges join such a node to itself:
+    whatever happens on padding stays there. ``y`` holds the real labels of all seeds without padding.
+
+    Attributes:
+        nodes, edges, graphs: the parts of node rows, edge rows and graph rows.
+        labels: number of labels of each seed.
+        most_nodes: of a real graph.
+    """
+
+    nodes: Parts
+    edges: Parts
+    graphs: Parts
+    labels: tuple[int, ...]
+    most_nodes: int
+
+    @classmethod
+    def join(cls, batches: Sequence[GraphBatch]) -> StackedBatch:
+        """The batches of all seeds, one or more; a batch may be empty (:func:`without_graphs`)."""
+        device = batches[0].x.device
+        nodes = Parts(tuple(b.num_nodes for b in batches), 1 + max(b.num_nodes for b in batches), device)
+        edges = Parts(tuple(b.num_edges for b in batches), max(b.num_edges for b in batches), device)
+        graphs = Parts(tuple(b.num_graphs for b in batches), 1 + max(b.num_graphs for b in batches), device)
+        attributes = [b.edge_attr for b in batches if b.edge_attr is not None]
+        encodings = [b.pos_enc for b in batches if b.pos_enc is not None]
+        return cls(
+            x=_padded([b.x for b in batches], nodes),
+            edge_index=_joined_edges(batches, nodes, edges),
+            edge_attr=_padded(attributes, edges) if attributes else None,
+            y=torch.cat([b.y for b in batches]),
+            batch=_joined_graph_numbers(batches, nodes, graphs),
+            ptr=_joined_ptr(batches, nodes, graphs),
+            pos_enc=_padded(encodings, nodes) if encodings else None,
+            nodes=nodes,
+            edges=edges,
+            graphs=graphs,
+            labels=tuple(b.y.shape[0] for b in batches),
+            most_nodes=max(int(b.ptr.diff().max()) for b in batches if b.num_graphs),
+        )
+
+    def to(self, device: torch.device) -> StackedBatch:
+        """The same batch on ``device``."""
+        if self.x.device == device:
+            return self
+        moved = super().to(device)
+        assert isinstance(moved, StackedBatch)
+        parts = {name: replace(getattr(self, name), device=device) for name in ("nodes", "edges", "graphs")}
+        return replace(moved, **parts)
+
+    @cached_property
+    def apart(self) -> tuple[GraphBatch, ...]:
+        """Each seed's own batch, without padding."""
+        labels = self.y.split(self.labels)
+        return tuple(self._of_seed(seed, labels[seed]) for seed in range(self.nodes.seeds))
+
+    @cached_property
+    def places(self) -> Tensor:
+        """Where each node's row lies among rows ``[graphs * most_nodes + 1]``; all padding in the last, ``[nodes]``."""
+        position = torch.arange(self.num_nodes, device=self.x.device) - self.ptr.index_select(0, self.batch)
+        place = self.batch * self.most_nodes + position
+        return torch.where(self.nodes.real.view(-1), place, self.num_graphs * self.most_nodes)
+
+    def _of_seed(self, seed: int, y: Tensor) -> GraphBatch:
+        nodes, edges = self.nodes.slice(seed), self.edges.slice(seed)
+        first_graph, graphs = seed * self.graphs.length, self.graphs.counts[seed]
+        return GraphBatch(
+            x=self.x[nodes],
+            edge_index=self.edge_index[:, edges] - nodes.start,
+            edge_attr=None if self.edge_attr is None else self.edge_attr[edges],
+            y=y,
+            batch=self.batch[nodes] - first_graph,
+            ptr=self.ptr[first_graph : first_graph + graphs + 1] - nodes.start,
+            pos_enc=None if self.pos_enc is None else self.pos_enc[nodes],
+        )
+
+
+def without_graphs(batch: GraphBatch) -> GraphBatch:
+    """A batch of no graph with inputs like those of ``batch``: of a seed that sits a step out."""
+    return replace(
+        batch,
+        x=batch.x[:0],
+        edge_index=batch.edge_index[:, :0],
+        edge_attr=None if batch.edge_attr is None else batch.edge_attr[:0],
+        y=batch.y[:0],
+        batch=batch.batch[:0],
+        ptr=batch.ptr[:1],
+        pos_enc=None if batch.pos_enc is None else batch.pos_enc[:0],
+    )
+
+
+def _padded(rows: Sequence[Tensor], parts: Parts) -> Tensor:
+    """The seeds' rows in their parts, with zeros behind them."""
+    padded = rows[0].new_zeros(parts.seeds * parts.length, *rows[0].shape[1:])
+    for seed, of_seed in enumerate(rows):
+        padded[parts.slice(seed)] = of_seed
+    return padded
+
+
+def _joined_edges(batches: Sequence[GraphBatch], nodes: Parts, edges: Parts) -> Tensor:
+    joined = batches[0].edge_index.new_empty(2, edges.seeds * edges.length)
+    for seed, batch in enumerate(batches):
+        start, end = edges.slice(seed).start, (seed + 1) * edges.length
+        real = start + batch.num_edges
+        torch.add(batch.edge_index, seed * nodes.length, out=joined[:, start:real])
+        # Spread over the padding nodes: one node with all of these edges would keep one core waiting.
+        loops, spare = torch.arange(end - real, device=joined.device), nodes.length - batch.num_nodes
+        joined[:, real:end] = nodes.slice(seed).stop + loops * spare // max(end - real, 1)
+    return joined
+
+
+def _joined_graph_numbers(batches: Sequence[GraphBatch], nodes: Parts, graphs: Parts) -> Tensor:
+    joined = batches[0].batch.new_empty(nodes.seeds * nodes.length)
+    for seed, batch in enumerate(batches):
+        part = joined[seed * nodes.length : (seed + 1) * nodes.length]
+        torch.add(batch.batch, seed * graphs.length, out=part[: batch.num_nodes])
+        part[batch.num_nodes :] = seed * graphs.length + batch.num_graphs
+    return joined
+
+
+def _joined_ptr(batches: Sequence[GraphBatch], nodes: Parts, graphs: Parts) -> Tensor:
+    joined = batches[0].ptr.new_empty(graphs.seeds * graphs.length + 1)
+    for seed, batch in enumerate(batches):
+        part = joined[seed * graphs.length : (seed + 1) * graphs.length]
+        torch.add(batch.ptr, seed * nodes.length, out=part[: batch.num_graphs + 1])
+        part[batch.num_graphs + 1 :] = (seed + 1) * nodes.length  # graphs that this seed does not have are empty
+    joined[-1] = nodes.seeds * nodes.length
+    return joined

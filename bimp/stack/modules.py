@@ -1,0 +1,97 @@
+"""Layers, gate and head whose parameters have a first dimension for the seeds.
+
+Each stands in for the module that it derives from and differs from it in nothing but the maps by parameters.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from bimp.adjacency import Adjacency
+from bimp.data.batch import GraphBatch
+from bimp.gradient import BilateralGate, GateOutput
+from bimp.head import Head
+from bimp.layers.gat import GATLayer
+from bimp.layers.gated_gcn import GatedGCNLayer
+from bimp.losses import cut_and_volume, distance_from_orthogonal
+from bimp.neighbourhood import sum_along_edges
+from bimp.stack.batch import StackedBatch
+from bimp.stack.maps import stacked_linear
+
+
+class StackedGATLayer(GATLayer):
+    """A :class:`~bimp.layers.gat.GATLayer` of several seeds."""
+
+    def _project(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        halves = (self.attention_source, self.attention_destination)
+        weight = self.projection.weight
+        seeds, out_dim, row_dim = weight.shape
+        by_head = weight.reshape(seeds, self.heads, -1, row_dim)
+        weights = [weight, *((half.unsqueeze(3) * by_head).sum(2) for half in halves)]
+        bias = None
+        if self.attention_bias is not None:
+            biases = self.projection.bias.reshape(seeds, self.heads, -1)
+            source_bias, destination_bias = ((half * biases).sum(2) for half in halves)
+            bias = torch.cat([self.projection.bias, source_bias, destination_bias + self.attention_bias], dim=1)
+        mapped = stacked_linear(h, torch.cat(weights, dim=1), bias)
+        rows, at_source, at_destination = torch.split(mapped, [out_dim, self.heads, self.heads], dim=1)
+        return rows.view(h.shape[0], self.heads, -1), at_source, at_destination
+
+
+class StackedGatedGCNLayer(GatedGCNLayer):
+    """A :class:`~bimp.layers.gated_gcn.GatedGCNLayer` of several seeds."""
+
+    def _by_kernel(
+        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        return self._plainly(h, e_hat, adjacency, beta_hat)  # the kernel normalises all edges alike
+
+
+class StackedGate(BilateralGate):
+    """A :class:`~bimp.gradient.BilateralGate` of several seeds; its losses are ``[seeds]``."""
+
+    def forward(self, h: Tensor, batch: GraphBatch) -> GateOutput:
+        """Gate the edges of a :class:`~bimp.stack.batch.StackedBatch` by the rows that enter the layer."""
+        assert isinstance(batch, StackedBatch)
+        return super().forward(h, batch)
+
+    def _mapped(self, soft_assignment: Tensor) -> Tensor:
+        return stacked_linear(soft_assignment, self.metric.weight, None)
+
+    def _shifted(self, differences: Tensor) -> Tensor:
+        seeds, num_clusters = self.metric.bias.shape
+        return (differences.view(seeds, -1, num_clusters) + self.metric.bias.unsqueeze(1)).view(differences.shape)
+
+    def _min_cut(self, soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
+        assert isinstance(batch, StackedBatch)
+        cut, volume = cut_and_volume(soft_assignment, batch, self.cut_adjacency)
+        if self.cut_scope == "batch":
+            cut, volume = batch.nodes.sum(cut), batch.nodes.sum(volume)
+            return -cut / torch.where(volume > 0, volume, 1)
+        cut, volume = (values.new_zeros(batch.num_graphs).index_add(0, batch.batch, values) for values in (cut, volume))
+        return batch.graphs.mean(-cut / torch.where(volume > 0, volume, 1))
+
+    def _orthogonality(self, soft_assignment: Tensor, batch: GraphBatch, epsilon: float = 0.0) -> Tensor:
+        assert isinstance(batch, StackedBatch)
+        if self.cut_scope == "batch":
+            real = batch.nodes.real.view(-1, 1)
+            return distance_from_orthogonal(
+                (soft_assignment * real).view(batch.nodes.seeds, batch.nodes.length, -1), epsilon
+            )
+        num_clusters = soft_assignment.shape[1]
+        padded = soft_assignment.new_zeros(batch.num_graphs * batch.most_nodes + 1, num_clusters)
+        by_graph = padded.index_copy(0, batch.places, soft_assignment)[:-1].view(batch.num_graphs, -1, num_clusters)
+        # A graph that a seed does not have has no direction; any rows keep its gradient a number.
+        rows = torch.where(batch.graphs.real.view(-1, 1, 1), by_graph, 1)
+        return batch.graphs.mean(distance_from_orthogonal(rows, epsilon))
+
+
+class StackedHead(Head):
+    """A :class:`~bimp.head.Head` of several seeds."""
+
+    def _first_rows_of_edges(self, h: Tensor, batch: GraphBatch) -> Tensor:
+        first = self.scorer[0]
+        of_source, of_destination = first.weight.chunk(2, dim=2)
+        at_destination = stacked_linear(h, of_destination, first.bias)
+        return sum_along_edges(stacked_linear(h, of_source, None), at_destination, batch.adjacency)
