@@ -11,6 +11,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from study.exit_codes import INTERRUPTED, TRIALS_FAILED, WRONG_INPUT
+from study.interruption import Interruption
+from study.signals import ProcessSignals
+
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 
 StudyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The study, a YAML file as in search_spaces/.")]
@@ -27,10 +31,6 @@ WIDTH_OF_FILES = 120
 MOST_NAMED_TRIALS = 20
 NETWORK_PATIENCE_S = 20.0
 """After so long without a byte a download has failed; the libraries that download would wait for ever."""
-
-TRIALS_FAILED = 1
-WRONG_INPUT = 2
-INTERRUPTED = 130
 
 
 @app.command()
@@ -70,6 +70,7 @@ def plan(
 
 @app.command()
 def run(
+    context: typer.Context,
     file: StudyFile,
     results: ResultsOption = None,
     data: DataFolder = Path("data"),
@@ -109,7 +110,7 @@ def run(
         allow_version_differences=allow_version_differences,
         on_cpu=on_cpu,
     )
-    end = run_study(file, options, console)
+    end = run_study(file, options, console, context.find_object(Interruption))
     print_outcome(end.tables, folder, mlflow, console)
     if end.failed:
         raise typer.Exit(TRIALS_FAILED)
@@ -272,11 +273,29 @@ def _console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_FILES, force_terminal=False)
 
 
-def main() -> None:
+def program() -> None:
+    """The whole program: :func:`main` in a process of its own, which a signal ends with one line and exit code 130."""
+    interruption = Interruption()
+    signals = ProcessSignals(interruption, INTERRUPTED)
+    try:
+        try:
+            signals.take()
+            main(interruption)
+        finally:
+            signals.settle()
+    except KeyboardInterrupt:
+        signals.end_now()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            signals.leave()
+        raise
+
+
+def main(interruption: Interruption | None = None) -> None:
     """Run the command line; wrong input ends in one line and exit code 2."""
     socket.setdefaulttimeout(NETWORK_PATIENCE_S)
     try:
-        app()
+        app(obj=interruption)
     except Exception as error:
         from study.faults import INTERRUPTIONS, in_one_line
 
@@ -291,4 +310,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program()

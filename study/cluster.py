@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any, Literal
 
 from study.node_code import shipped_code
+from study.ray_session import RaySession
 from study.spec import ResourcesSpec
 from study.threads import thread_variables, variables_set
 from study.tracking.address import masked_addresses
@@ -107,13 +105,16 @@ def prepare_environment(*, joins: bool = False) -> None:
         os.environ.setdefault(name, value)
 
 
-def start_ray(address: str | None, resources: ResourcesSpec, backbones: Iterable[str] = ()) -> Slots:
+def start_ray(
+    address: str | None, resources: ResourcesSpec, backbones: Iterable[str] = (), session: RaySession | None = None
+) -> Slots:
     """Start a local Ray, or join the one at ``address``; gives how many trials fit side by side.
 
     Args:
         address: of the cluster; it is sent the project's code.
         resources: what a trial asks for.
         backbones: of the study's cells; layers of the user's own are sent too.
+        session: of the processes of a local Ray.
 
     Raises:
         ClusterError: there is no cluster at ``address``, or no node of it holds a trial.
@@ -125,7 +126,7 @@ def start_ray(address: str | None, resources: ResourcesSpec, backbones: Iterable
     ray._private.worker._worker_logs_enabled = False
     threads = thread_variables(resources.cpus_per_trial)
     if address is None:
-        with variables_set(threads):
+        with variables_set(threads), (session or RaySession()).starting():
             # Without an address Ray would join whatever cluster it finds on this machine.
             _connect("local")
     else:
@@ -159,27 +160,13 @@ def gpus_of_cluster() -> float:
     return float(ray.cluster_resources().get("GPU", 0.0))
 
 
-def stop_ray() -> None:
-    """Leave the cluster; a local one ends."""
+def stop_ray(session: RaySession) -> None:
+    """Leave the cluster; a local one ends, with all of its processes."""
     import ray  # after prepare_environment
 
-    ray.shutdown()
-
-
-def stop_on_sigterm() -> None:
-    """Make SIGTERM, by which batch systems and containers end a program, the same as Ctrl-C.
-
-    To be called after :func:`start_ray`, since Ray takes the signal for itself and would abort.
-    """
-
-    def as_ctrl_c(number: int, frame: FrameType | None) -> None:
-        interrupt = signal.getsignal(signal.SIGINT)
-        if not callable(interrupt):  # a shell's background job ignores Ctrl-C
-            raise KeyboardInterrupt
-        interrupt(number, frame)
-
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, as_ctrl_c)
+    if not session.gone:  # else Ray would ask for it for a minute, and then end this program
+        ray.shutdown()
+    session.end()
 
 
 def _connect(address: str, runtime_env: dict[str, Any] | None = None) -> None:

@@ -16,10 +16,11 @@ from bimp.data.transfer import put_prepared
 from reports import TableFiles, write_tables
 from study.cell_run import PlannedTrial
 from study.claim import claim
-from study.cluster import Slots, gpus_of_cluster, slots_of_cluster, start_ray, stop_on_sigterm, stop_ray
+from study.cluster import Slots, gpus_of_cluster, slots_of_cluster, start_ray, stop_ray
 from study.coordinator import StudyCoordinator
 from study.faults import StudyInterruptedError, require_folder
 from study.gpu_probe import packed_resources
+from study.interruption import Interruption
 from study.kept_log import kept_log
 from study.lease import Lease
 from study.live_view import LiveView
@@ -29,6 +30,7 @@ from study.node_data import STORE_FOLDER
 from study.plan import StudyPlan
 from study.plan import plan as plan_study
 from study.provenance import git_state, library_versions
+from study.ray_session import RaySession
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec, StudySpec, read_study, study_text
 from study.tracking import MirrorThread, require_known_scheme
@@ -36,6 +38,10 @@ from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
 
 logger = logging.getLogger(__name__)
+
+
+UNWINDING_S = 20.0
+"""How long a run that is to stop may take to leave Ray, MLflow and its folder in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +82,10 @@ class StudyEnd:
     failed: int
 
 
-def run_study(study_file: Path, options: RunOptions, console: Console) -> StudyEnd:
-    """Run, or take up again, the study in ``study_file`` and write its tables.
+def run_study(
+    study_file: Path, options: RunOptions, console: Console, interruption: Interruption | None = None
+) -> StudyEnd:
+    """Run, or take up again, the study in ``study_file`` and write its tables; ``interruption`` can end it early.
 
     Raises:
         SpecError: the file is no study that can run. ResultsFolderError: the results folder holds another study, or
@@ -85,19 +93,23 @@ def run_study(study_file: Path, options: RunOptions, console: Console) -> StudyE
         DataError: a dataset cannot be prepared. ClusterError: no trial fits on the cluster.
         FolderError: no results or data can be written where they should be.
         NodeError: a node is not fit for the study. CodeError: the study's layers cannot be sent to the nodes.
-        StudyInterruptedError: Ctrl-C or SIGTERM; what ended is on record.
+        StudyInterruptedError: it was ended early; what ended is on record.
     """
     folder = ResultsFolder(absolute(options.results))
+    interruption = interruption or Interruption()
+    interruption.last_words = f"stopped; nothing that ended is lost; the same command goes on in {folder.root}"
     try:
-        end = _run_to_its_end(study_file, folder, options, console)
+        end = _run_to_its_end(study_file, folder, options, console, interruption)
         if end is not None:
             return end
     except KeyboardInterrupt:
         pass  # before training, or a second time while the first was being heeded
-    raise StudyInterruptedError(f"stopped; nothing that ended is lost; the same command goes on in {folder.root}")
+    raise StudyInterruptedError(interruption.last_words)
 
 
-def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions, console: Console) -> StudyEnd | None:
+def _run_to_its_end(
+    study_file: Path, folder: ResultsFolder, options: RunOptions, console: Console, interruption: Interruption
+) -> StudyEnd | None:
     """Run what is left of the study and write its tables; None if it was interrupted."""
     if options.mlflow is not None:
         require_known_scheme(options.mlflow)
@@ -106,6 +118,8 @@ def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions
     plan = plan_study(spec)
     require_folder(folder.root, "--results")
     with Lease(folder, tell=partial(console.print, markup=False, highlight=False, soft_wrap=True)) as lease:
+        interruption.last_acts.append(lease.give_back)
+        interruption.patience_s = UNWINDING_S
         for note in claim(folder, study_file, text, spec, plan):
             console.print(note, markup=False, highlight=False, soft_wrap=True)
         fingerprints = _checked_data(plan, options.data, console)
@@ -113,7 +127,7 @@ def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions
         coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign, lease.attempt)
         if not coordinator.done:
             with kept_log(folder, lease.attempt), _logged(coordinator, spec):
-                tables = _train(coordinator, assign, plan, folder, lease, console)
+                tables = _train(coordinator, assign, plan, folder, lease, console, interruption)
         else:
             tables = write_tables(folder.root, folder.tables)
             if options.mlflow is not None:
@@ -160,12 +174,16 @@ def _train(
     folder: ResultsFolder,
     lease: Lease,
     console: Console,
+    interruption: Interruption,
 ) -> TableFiles | None:
     """Train what is left; the tables, or None if it was interrupted."""
     spec, options = assign.spec, assign.options
-    slots = start_ray(options.address, spec.resources, {cell.backbone for cell in plan.cells})
-    stop_on_sigterm()
+    session = RaySession()
+    interruption.last_acts.insert(0, session.end)
     try:
+        with interruption.undisturbed():
+            slots = start_ray(options.address, spec.resources, {cell.backbone for cell in plan.cells}, session)
+        interruption.lost = lambda: session.gone
         if spec.resources.gpus_per_trial == "auto":
             slots = _decide_gpus(assign, plan, folder, console)
         _check_nodes(assign.resources, options, slots, console)
@@ -177,11 +195,13 @@ def _train(
             options.mlflow, folder.root, done=lambda: coordinator.done, ended_cells=lambda: coordinator.ended_cells
         ):
             with LiveView(lambda: coordinator.view(slots.total), console):
-                tune_study(coordinator, folder, slots, lease)
+                tune_study(coordinator, folder, slots, lease, interruption)
             # Within the mirror's block, whose end takes the tables to MLflow.
             return write_tables(folder.root, folder.tables) if coordinator.done else None
     finally:
-        stop_ray()
+        interruption.lost = lambda: False
+        with interruption.undisturbed():
+            stop_ray(session)
 
 
 def _decide_gpus(assign: _Assignments, plan: StudyPlan, folder: ResultsFolder, console: Console) -> Slots:

@@ -35,13 +35,15 @@ _KILLED_FOR_MEMORY = ("OutOfMemoryError", "running low on memory")
 """By these words Ray's error tells a worker that its memory monitor killed from one that vanished otherwise."""
 
 
-def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, slots: Slots, lease: Lease) -> None:
+def tune_study(
+    coordinator: StudyCoordinator, folder: ResultsFolder, slots: Slots, lease: Lease, interruption: Interruption
+) -> None:
     """Run all that the coordinator has to give, as many trials side by side as there are slots.
 
-    Ctrl-C and SIGTERM end it early, each trial after its epoch; the second of them at once.
+    Where ``interruption`` asks for it, it ends early, each trial after its epoch.
 
     Raises:
-        KeyboardInterrupt: by that second one.
+        KeyboardInterrupt: it is to end at once.
         LeaseLostError: another run has taken the folder.
     """
     os.environ.update(
@@ -57,7 +59,7 @@ def tune_study(coordinator: StudyCoordinator, folder: ResultsFolder, slots: Slot
     # At its end it lists, by ids of its own, trials that lost a worker; to it each try is a trial.
     logging.getLogger("ray.tune.tune").setLevel(logging.CRITICAL)
     news = StoreNews(folder)
-    with Interruption() as interruption, forgiving_tune():
+    with interruption.heeding(), forgiving_tune():
         dispatch = Dispatch(coordinator, slots, news, interruption)
         lease.on_loss = dispatch.errors.append
         coordinator.write_through(PatientStore(folder, news, interruption.pause, lease.require))

@@ -1,75 +1,90 @@
-"""Real signals to this process."""
+"""What a signal means, by what went before; and real signals to processes that do something else meanwhile."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from typing import Any
+import time
 
 import pytest
 
-from study.interruption import Interruption
-
-BOTH = [signal.SIGINT, signal.SIGTERM]
+from study.interruption import Heard, Interruption
 
 
-@pytest.fixture(autouse=True)
-def _handlers() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in BOTH}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
-def ours(number: int, frame: Any) -> None:
-    raise AssertionError("not ours to hear")
-
-
-@pytest.mark.parametrize("first", BOTH)
-@pytest.mark.parametrize("second", BOTH)
-def test_the_first_signal_asks_and_the_second_stops(first: signal.Signals, second: signal.Signals) -> None:
-    for number in BOTH:
-        signal.signal(number, ours)
-    with Interruption() as interruption:
+def test_while_trials_run_the_first_asks_the_second_unwinds_and_the_third_ends() -> None:
+    interruption = Interruption()
+    with interruption.heeding():
         assert not interruption.requested
-        signal.raise_signal(first)
-        assert interruption.requested
+        assert interruption.hear() is Heard.ASKS
+        assert (interruption.requested, interruption.stops) == (True, False)
+        interruption.raise_if_due()
+        assert interruption.hear() is Heard.STOPS
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(second)
-    assert [signal.getsignal(number) for number in BOTH] == [ours, ours]
+            interruption.raise_if_due()
+        interruption.raise_if_due()  # once: what unwinds is not interrupted
+        assert interruption.hear() is Heard.ENDS
 
 
-def test_a_ctrl_c_that_a_shell_had_ignored_stays_ignored() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with Interruption() as interruption:
-        signal.raise_signal(signal.SIGINT)
-        assert not interruption.requested
-        signal.raise_signal(signal.SIGTERM)
+def test_before_and_after_trials_the_first_unwinds() -> None:
+    before, after = Interruption(), Interruption()
+    with after.heeding():
+        pass
+    for interruption in (before, after):
+        assert interruption.hear() is Heard.STOPS
         assert interruption.requested
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert interruption.hear() is Heard.ENDS
 
 
-def test_a_pause_ends_with_the_signal() -> None:
-    signal.signal(signal.SIGINT, ours)  # a shell's background job may have it ignored
-    with Interruption() as interruption:
-        interruption.pause(0)
-        timer = threading.Timer(0, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            interruption.pause(60)
-        timer.join()
+def test_who_asked_while_trials_ran_asks_once() -> None:
+    interruption = Interruption()
+    with interruption.heeding():
+        interruption.request()
+    assert interruption.hear() is Heard.STOPS
 
 
-def test_in_another_thread_signals_are_left_alone() -> None:
-    before = [signal.getsignal(number) for number in BOTH]
-    seen: list[list[Any]] = []
+def test_what_must_not_be_left_half_way_is_unwound_at_its_end() -> None:
+    interruption = Interruption()
+    done = []
 
-    def enter() -> None:
-        with Interruption():
-            seen.append([signal.getsignal(number) for number in BOTH])
+    def work() -> None:
+        with interruption.undisturbed():
+            with interruption.undisturbed():
+                assert interruption.hear() is Heard.STOPS
+                interruption.raise_if_due()
+                done.append("inner")
+            interruption.raise_if_due()
+            done.append("outer")
 
-    thread = threading.Thread(target=enter)
-    thread.start()
-    thread.join()
-    assert seen == [before]
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["inner", "outer"]
+
+
+def test_at_the_end_of_the_program_nothing_is_raised() -> None:
+    interruption = Interruption()
+    interruption.unwound()
+    assert interruption.hear() is Heard.STOPS
+    interruption.raise_if_due()
+
+
+def test_an_end_in_good_order_takes_the_time_that_it_takes_and_all_else_has_a_limit() -> None:
+    asked, stopped = Interruption(), Interruption()
+    asked.patience_s = stopped.patience_s = 0.0
+    with asked.heeding():
+        asked.hear()
+        stopped.hear()
+        until = time.monotonic()
+        while time.monotonic() == until:
+            pass
+        assert (asked.overdue, stopped.overdue) == (False, True)
+    with asked.undisturbed():
+        until = time.monotonic()
+        while time.monotonic() == until:
+            pass
+        assert asked.overdue
+
+
+def test_a_pause_ends_when_the_end_is_asked_for() -> None:
+    interruption = Interruption()
+    interruption.pause(0)
+    interruption.request()
+    with pytest.raises(KeyboardInterrupt):
+        interruption.pause(60)
