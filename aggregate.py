@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
+from study.given_place import GivenPlaceError, local_path, place_or_url
+
 if TYPE_CHECKING:
     from reports.layout.layout_file import DatasetLayout, Layout
 
 
-def place(text: str) -> Path:
-    """The folder or the place in an object store that a user named."""
-    from study.location import LocationError, location
+def _refusing(parse: Callable[[str | Path], Path]) -> Callable[[str | Path], Path]:
+    """``parse``, whose refusals end the program in one line."""
 
-    try:
-        return location(text)
-    except LocationError as error:
-        _fail(str(error))
+    def parsed(given: str | Path) -> Path:
+        from study.store_access import StoreAccessError
 
+        try:
+            return parse(given)
+        except (GivenPlaceError, StoreAccessError) as error:
+            _fail(str(error))
+
+    return parsed
+
+
+def _out(given: str | Path) -> Path:
+    from study.store_access import require_bucket
+
+    place = place_or_url("--out")(given)
+    require_bucket(place, "name another with --out")  # to write there would make a bucket
+    return place
+
+
+_OUT = _refusing(_out)
 
 _RESULTS = typer.Argument(
-    parser=place,
+    parser=_refusing(place_or_url("RESULTS")),
     metavar="RESULTS...",
     help="Results folders of one or more studies, or their URLs.",
     show_default=False,
@@ -33,7 +49,12 @@ _RESULTS = typer.Argument(
 Results = Annotated[list[Path], _RESULTS]
 OneResults = Annotated[
     Path,
-    typer.Argument(parser=place, metavar="RESULTS", help="Results folder of a study, or its URL.", show_default=False),
+    typer.Argument(
+        parser=_refusing(place_or_url("RESULTS")),
+        metavar="RESULTS",
+        help="Results folder of a study, or its URL.",
+        show_default=False,
+    ),
 ]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -49,7 +70,12 @@ def tables(
     results: Annotated[list[Path] | None, _RESULTS] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to write to; tables in the first RESULTS if not given.", show_default=False),
+        typer.Option(
+            parser=_OUT,
+            metavar="PATH",
+            help="Folder to write to, or its URL; tables in the first RESULTS if not given.",
+            show_default=False,
+        ),
     ] = None,
     layout: Annotated[
         list[str] | None,
@@ -61,7 +87,12 @@ def tables(
     published: Annotated[bool, typer.Option("--published", help="The paper's own tables, from its numbers.")] = False,
     statistics: Annotated[
         Path | None,
-        typer.Option(help="Folder of prepared datasets, to be set beside the paper's.", show_default=False),
+        typer.Option(
+            parser=_refusing(local_path("--statistics")),
+            metavar="PATH",
+            help="Folder of prepared datasets, to be set beside the paper's.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Write tables as LaTeX, Markdown, CSV and HTML, and show that of the studies.
@@ -99,7 +130,13 @@ def tables(
 def figures(
     results: OneResults,
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write to; RESULTS/figures if not given.", show_default=False)
+        Path | None,
+        typer.Option(
+            parser=_OUT,
+            metavar="PATH",
+            help="Folder to write to, or its URL; RESULTS/figures if not given.",
+            show_default=False,
+        ),
     ] = None,
     measure: Annotated[str, typer.Option(help="Of over-smoothing: what to draw by layer.")] = "information_gain_kde",
 ) -> None:
@@ -120,7 +157,12 @@ def page(
     results: Results,
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write; page.html in the first RESULTS if not given.", show_default=False),
+        typer.Option(
+            parser=_OUT,
+            metavar="PATH",
+            help="File to write, or its URL; page.html in the first RESULTS if not given.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Write one HTML file with the tables, what stands behind each number, the check, the pictures and the plan."""
@@ -168,8 +210,13 @@ def check(
 
 @app.command()
 def fidelity(
-    folder: Annotated[Path, typer.Argument(help="Folder of results folders.")] = Path("reports/reproduction"),
-    out: Annotated[Path, typer.Option(help="File to write.")] = Path("docs/fidelity.md"),
+    folder: Annotated[
+        Path,
+        typer.Argument(parser=_refusing(local_path("FOLDER")), metavar="FOLDER", help="Folder of results folders."),
+    ] = Path("reports/reproduction"),
+    out: Annotated[
+        Path, typer.Option(parser=_refusing(local_path("--out")), metavar="PATH", help="File to write.")
+    ] = Path("docs/fidelity.md"),
 ) -> None:
     """Write what of the paper holds: the studies in FOLDER beside its printed numbers, and what their gates do."""
     from reports.fidelity.page import write_fidelity
@@ -217,12 +264,14 @@ def _one_line_errors() -> Iterator[None]:
 
     try:
         yield
-    except (ResultsError, RecordError, OSError) as error:
+    except (ResultsError, RecordError) as error:
         _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}; name another place" if error.filename else str(error))
     except Exception as error:
         if not is_client_error(error):
             raise
-        _fail(f"the object store does not answer as it should ({type(error).__name__}: {error})")
+        _fail(f"the object store does not answer as it should ({type(error).__name__}: {error}); try again")
 
 
 def _fail(message: str) -> NoReturn:

@@ -12,20 +12,52 @@ import typer
 from rich.console import Console
 
 from study.exit_codes import INTERRUPTED, TRIALS_FAILED, WRONG_INPUT
+from study.given_place import given_text, local_path, place_or_url
 from study.interruption import Interruption
 from study.signals import ProcessSignals
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 
-StudyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The study, a YAML file as in search_spaces/.")]
+StudyFile = Annotated[
+    Path,
+    typer.Argument(
+        parser=place_or_url("FILE", "a study file"),
+        metavar="FILE",
+        help="The study, a YAML file as in search_spaces/, or its URL.",
+    ),
+]
 DataFolder = Annotated[
-    Path, typer.Option("--data", envvar="BIMP_DATA", help="Folder of the prepared datasets.", show_default=True)
+    Path,
+    typer.Option(
+        "--data",
+        envvar="BIMP_DATA",
+        parser=local_path("--data"),
+        metavar="PATH",
+        help="Folder of the prepared datasets.",
+        show_default=True,
+    ),
 ]
 ResultsOption = Annotated[
-    str | None,
-    typer.Option("--results", help="Results folder, or s3://BUCKET/FOLDER, gs://...  [default: results/NAME]"),
+    Path | None,
+    typer.Option(
+        "--results",
+        parser=place_or_url("--results"),
+        metavar="DIR",
+        help="Results folder, or s3://BUCKET/FOLDER, gs://...; results/NAME if not given.",
+    ),
 ]
-Results = Annotated[str, typer.Argument(metavar="DIR", help="The results folder, or its URL.")]
+Results = Annotated[
+    Path, typer.Argument(parser=place_or_url("DIR"), metavar="DIR", help="The results folder, or its URL.")
+]
+MlflowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mlflow",
+        parser=given_text("--mlflow", "a tracking URI"),
+        metavar="URI",
+        help="MLflow tracking URI; else mlflow.db in the results folder.",
+    ),
+]
 
 WIDTH_OF_FILES = 120
 MOST_NAMED_TRIALS = 20
@@ -41,14 +73,19 @@ def plan(
         bool, typer.Option("--measure", help="Train a few batches of each cell's heaviest model, to estimate hours.")
     ] = False,
     earlier: Annotated[
-        str | None, typer.Option("--from", metavar="RESULTS", help="Estimate hours from an earlier study's records.")
+        Path | None,
+        typer.Option(
+            "--from",
+            parser=place_or_url("--from"),
+            metavar="RESULTS",
+            help="Estimate hours from an earlier study's records.",
+        ),
     ] = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Trials side by side, for the estimate.")] = None,
     data: DataFolder = Path("data"),
 ) -> None:
     """Show what FILE would run, without running it: cells, widths, parameters, trials, seeds, rungs, epochs, hours."""
     from study import plan as planning
-    from study.location import location
     from study.plan.hours import render_estimate
     from study.planned_hours import planned_hours
     from study.spec import load_study
@@ -58,7 +95,7 @@ def plan(
     told = planned_hours(
         planned,
         spec,
-        earlier=None if earlier is None else location(earlier),
+        earlier=earlier,
         data=data if measure else None,
         slots=slots,
     )
@@ -74,8 +111,15 @@ def run(
     file: StudyFile,
     results: ResultsOption = None,
     data: DataFolder = Path("data"),
-    address: Annotated[str | None, typer.Option(help="Address of a running Ray cluster; else a local one.")] = None,
-    mlflow: Annotated[str | None, typer.Option(help="MLflow tracking URI; else RESULTS/mlflow.db.")] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            parser=given_text("--address", "HOST:PORT or auto"),
+            metavar="ADDRESS",
+            help="HOST:PORT of a running Ray cluster, or auto for one on this machine; else a local one.",
+        ),
+    ] = None,
+    mlflow: MlflowOption = None,
     name: Annotated[
         str | None,
         typer.Option("--as", metavar="NAME", help="Run FILE under another name, in a folder NAME beside the results."),
@@ -93,11 +137,10 @@ def run(
 
     prepare_environment(joins=address is not None)
     from study.driver import RunOptions, run_study
-    from study.location import location
     from study.outcome import print_outcome
     from study.spec import load_study
 
-    folder = Path("results") / load_study(file).name if results is None else location(results)
+    folder = Path("results") / load_study(file).name if results is None else results
     if name is not None:
         folder = folder.parent / name if folder.name else folder.resolve().parent / name
     console = _console()
@@ -123,16 +166,15 @@ def status(
 ) -> None:
     """Show how the study in DIR stands, from its records alone: while it runs, from another machine, after it died."""
     from study.live_view import render_view
-    from study.location import location
     from study.status import how_to_go_on, study_status
 
-    found = study_status(location(results))
+    found = study_status(results)
     console = _console()
     console.print(render_view(found.view, console.width))
     named = found.troubles if every else found.troubles[:MOST_NAMED_TRIALS]
     more = len(found.troubles) - len(named)
     hidden = [f"and {more} more, which --all names"] if more else []
-    for line in (*named, *hidden, *found.left_out, *how_to_go_on(found, location(results))):
+    for line in (*named, *hidden, *found.left_out, *how_to_go_on(found, results)):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -142,16 +184,19 @@ def best(
     cell: Annotated[str | None, typer.Argument(metavar="CELL", help="The cell's name; else all of them.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="A .yaml file, or a folder that gets one for each cell; else the screen."),
+        typer.Option(
+            parser=place_or_url("--out"),
+            metavar="PATH",
+            help="A .yaml file, or a folder that gets one for each cell, or the URL of either; else the screen.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option(help="Write over what is there.")] = False,
 ) -> None:
     """Write the best configuration of CELL, or of every cell, as a study file that runs as it is."""
     from study.best import best_of_study
     from study.best_file import best_study_text, write_best
-    from study.location import location
 
-    found = best_of_study(location(results), cell)
+    found = best_of_study(results, cell)
     if out is None:
         sys.stdout.write(best_study_text(found.cells, found.spec))
     else:
@@ -164,17 +209,15 @@ def best(
 @app.command("rebuild-mlflow")
 def rebuild_mlflow(
     results: Results,
-    mlflow: Annotated[str | None, typer.Option(help="MLflow tracking URI; else DIR/mlflow.db.")] = None,
+    mlflow: MlflowOption = None,
 ) -> None:
     """Bring MLflow up to DIR: its records, and the tables, figures and page.html that `aggregate.py` wrote there.
 
     What MLflow holds already stays, and a second time changes nothing.
     """
-    from study.location import location
     from study.tracking import MirrorError, MlflowMirror, default_tracking_uri, masked, mirror_errors
 
-    folder = location(results)
-    mirror = MlflowMirror(mlflow or default_tracking_uri(folder), folder)
+    mirror = MlflowMirror(mlflow or default_tracking_uri(results), results)
     try:
         read = mirror.sync_folder()
         sent = mirror.sync_files()
@@ -190,9 +233,8 @@ def rebuild_mlflow(
 def compact(results: Results) -> None:
     """Move the records in DIR into one file, as large studies want it: nothing is lost, and no run may work there."""
     from study.compaction import compact as compact_records
-    from study.location import location
 
-    _console().print(compact_records(location(results)).describe(), markup=False, highlight=False, soft_wrap=True)
+    _console().print(compact_records(results).describe(), markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -203,11 +245,10 @@ def smoothing(
     trust: Annotated[bool, typer.Option(help="Import the layers of a user's own that the records name.")] = False,
 ) -> None:
     """Measure over-smoothing on the test graphs, layer by layer, from the weights that the study in DIR kept."""
-    from study.location import location
     from study.smoothing import measure_study
 
     console = _console()
-    for trial in measure_study(location(results), data, force=force, trust=trust):
+    for trial in measure_study(results, data, force=force, trust=trust):
         name = f"{trial.record.cell}, seed {trial.record.seed}"
         name += "" if trial.record.fold is None else f", fold {trial.record.fold}"
         kept = f"{trial.path}" if trial.new else f"{trial.path} (was there)"
@@ -217,8 +258,15 @@ def smoothing(
 
 @app.command()
 def evaluate(
-    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="A state dict of the released code.")],
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="Its JSON configuration.")],
+    checkpoint: Annotated[
+        Path,
+        typer.Argument(
+            parser=local_path("CHECKPOINT"), metavar="CHECKPOINT", help="A state dict of the released code."
+        ),
+    ],
+    config: Annotated[
+        Path, typer.Argument(parser=local_path("CONFIG"), metavar="CONFIG", help="Its JSON configuration.")
+    ],
     data: DataFolder = Path("data"),
     fold: Annotated[int | None, typer.Option(help="Fold, from 0, of a dataset with folds.")] = None,
 ) -> None:
@@ -234,7 +282,10 @@ def prepare(
         str, typer.Argument(help="digits, zinc, smnist, cifar10, tsp, cluster, pattern, dd, enzymes or proteins.")
     ],
     data: DataFolder = Path("data"),
-    raw: Annotated[Path | None, typer.Option("--from", help="Folder of raw files placed by hand.")] = None,
+    raw: Annotated[
+        Path | None,
+        typer.Option("--from", parser=local_path("--from"), metavar="PATH", help="Folder of raw files placed by hand."),
+    ] = None,
     maker: Annotated[
         str | None, typer.Option(help="benchmark, generated, images or tours, where there are several ways.")
     ] = None,

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from bimp.config import TrialConfig
 from study.choice import Outcome, best_outcome
+from study.found_study import require_study
 from study.journal import Journal
 from study.plan import Cell, StudyPlan, plan
 from study.records import TrialRecord, read_columns, record_tables, records_in
@@ -71,12 +72,12 @@ def best_of_study(results: Path, cell: str | None = None) -> BestOfStudy:
     A layer of the user's own that the study names is imported.
 
     Raises:
-        BestError: there is no such study or cell, or no cell asked for has a trial that went all the way.
+        NoStudyError, StoreAccessError: there is no study in ``results``.
+        BestError: there is no such cell, or no cell asked for has a trial that went all the way.
         SpecError, JournalError, RecordError: the study, its journal or a record cannot be read.
     """
     folder = ResultsFolder(results)
-    if not folder.study_file.exists():
-        raise BestError(f"{results}: no study here (study.yaml is missing); give the folder that run named")
+    require_study(results, folder.study_file.name)
     spec = load_study(folder.study_file)
     planned = plan(spec)
     asked = _cells(planned, results, cell)

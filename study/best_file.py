@@ -67,7 +67,8 @@ def write_best(found: BestOfStudy, out: Path, *, force: bool = False) -> list[Pa
     """Write to ``out``: a file that ends in .yaml or .yml holds all cells, a folder gets a file for each.
 
     Raises:
-        BestError: a file is there already, unless ``force`` lets it be replaced; or no folder can be made.
+        BestError: a file is there already, unless ``force`` lets it be replaced; or it cannot be written.
+        FolderError: no folder can be made, or there is no such bucket.
     """
     if out.suffix in (".yaml", ".yml") and not out.is_dir():
         texts = {out: best_study_text(found.cells, found.spec)}
@@ -78,7 +79,11 @@ def write_best(found: BestOfStudy, out: Path, *, force: bool = False) -> list[Pa
         raise BestError(f"{there[0]}: is there already; name another place with --out, or replace it with --force")
     for path, text in texts.items():
         require_folder(path.parent, "--out")
-        write_whole(path, text.encode())
+        try:
+            write_whole(path, text.encode())
+        except OSError as error:
+            cause = error.strerror or error
+            raise BestError(f"{path}: cannot be written ({cause}); name another with --out") from error
     return list(texts)
 
 

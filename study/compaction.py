@@ -14,11 +14,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from study.found_study import require_study
 from study.lease import Lease
 from study.location import is_remote
 from study.record_files import row_groups
 from study.records import COMPACTED_FILE, SCHEMA, RecordError, merged, single_files
-from study.results import ResultsFolder, ResultsFolderError
+from study.results import ResultsFolder
 from study.whole_files import replacing, stamp
 
 ROW_GROUP_BYTES = 32_000_000
@@ -62,13 +63,12 @@ def compact(results: Path) -> Compaction:
     No content changes. Live records stay, and so do those of failed trials whose next try has begun or can begin.
 
     Raises:
-        ResultsFolderError: no study there, or a run works in it.
+        NoStudyError, StoreAccessError: no study there. ResultsFolderError: a run works in it.
         RecordError: a record cannot be read; nothing is changed then.
         OSError: the disk is full or may not be written; nothing is lost then.
     """
     folder = ResultsFolder(results)
-    if not folder.records.is_dir():
-        raise ResultsFolderError(f"{results}: no records here; give the results folder of a study")
+    require_study(results, folder.records.name)
     with Lease(folder, "wait for it, then compact again"):
         return _compact(folder)
 

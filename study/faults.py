@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 from study.location import is_remote
 from study.store import store_trouble
-from study.whole_files import bucket_exists
+from study.store_access import require_bucket
 
 
 class StudyInterruptedError(RuntimeError):
@@ -21,10 +22,11 @@ def require_folder(path: Path, option: str) -> None:
     """Make the folder ``path``, which ``option`` named, where it is missing; of an object store find the bucket.
 
     Raises:
-        FolderError: a file is in its way, the place cannot be written, or there is no such bucket.
+        FolderError: a file is in its way, or the place cannot be written.
+        StoreAccessError: there is no such bucket, or its store cannot be asked.
     """
     if is_remote(path):
-        _require_bucket(path, option)
+        require_bucket(path, f"name another with {option}")
         return
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -34,22 +36,18 @@ def require_folder(path: Path, option: str) -> None:
         ) from error
 
 
-def _require_bucket(path: Path, option: str) -> None:
-    try:
-        there = bucket_exists(path)
-    except OSError as error:
-        raise FolderError(f"{path}: the bucket cannot be read ({error}); name another with {option}") from error
-    if not there:
-        raise FolderError(f"{path}: there is no such bucket; make it, or name another with {option}")
-
-
 INTERRUPTIONS = (StudyInterruptedError,)
+
+_NO_SUCH_PLACE = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP})
+"""What a disk says of a path that cannot be what it was taken for; a file that is missing is a fault of the code."""
 
 
 def in_one_line(error: Exception) -> str | None:
     """What a user is told of ``error``; None for a fault of the code, which needs its traceback."""
     if isinstance(error, user_errors()):
         return str(error)
+    if isinstance(error, OSError) and error.errno in _NO_SUCH_PLACE and error.filename is not None:
+        return f"{error.filename}: {error.strerror}, found where a study's files were expected; name another place"
     refusal = store_trouble(error)
     if refusal is not None:
         return f"{refusal}; once this is mended the same command goes on"
@@ -65,6 +63,8 @@ def user_errors() -> tuple[type[Exception], ...]:
     from reports import ResultsError
     from study.best import BestError
     from study.cluster import ClusterError
+    from study.found_study import NoStudyError
+    from study.given_place import GivenPlaceError
     from study.journal import JournalError
     from study.lease import LeaseLostError
     from study.location import LocationError
@@ -77,6 +77,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     from study.smoothing import SmoothingError
     from study.spec import SpecError
     from study.status import StatusError
+    from study.store_access import StoreAccessError
     from study.tracking import MirrorError
 
     return (
@@ -88,11 +89,13 @@ def user_errors() -> tuple[type[Exception], ...]:
         FolderError,
         DivergedError,
         EstimateError,
+        GivenPlaceError,
         JournalError,
         LeaseLostError,
         LocationError,
         MirrorError,
         NodeError,
+        NoStudyError,
         ProbeError,
         RecordError,
         ReleasedError,
@@ -101,5 +104,6 @@ def user_errors() -> tuple[type[Exception], ...]:
         SmoothingError,
         SpecError,
         StatusError,
+        StoreAccessError,
         StudyInterruptedError,
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote
 
 from upath import UPath
 
@@ -17,7 +20,16 @@ where there is none: by that one run keeps the others out (``study.lease``).
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<rest>.*)", re.DOTALL)
 
-_CLIENTS = frozenset({"aiobotocore", "aiohttp", "botocore", "gcsfs", "s3fs"})
+_CUT_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/(?P<rest>[^/].*)", re.DOTALL)
+"""A URL that lost a slash, as one does that was taken for a path."""
+
+_CLIENTS = frozenset({"aiobotocore", "aiohttp", "botocore", "fsspec", "gcsfs", "google", "s3fs"})
+
+_ACCESS = {
+    "s3": "AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL where it is not Amazon's",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS, or `gcloud auth application-default login`",
+}
+"""Of each scheme: what gives access."""
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     # Others write there too: what was listed a moment ago must not be believed.
@@ -38,14 +50,20 @@ def location(place: str | Path) -> Path:
 
     Raises:
         LocationError: a URL of a scheme that is not in :data:`STORES`, whose library is not installed, without a
-            bucket, or with a name or password in it.
+            bucket, with one slash, or with a name or password in it.
     """
     found = _URL.fullmatch(str(place))
     if found is None:
+        cut = _CUT_URL.fullmatch(str(place))
+        if cut is not None:
+            meant = f"{cut['scheme']}://{cut['rest']}"
+            raise LocationError(f"{place}: found one slash, expected {meant} (or ./{place}, a folder of that name)")
         return Path(place)
     scheme, bucket = found["scheme"].lower(), found["rest"].partition("/")[0]
     if scheme == "file":
-        return Path(found["rest"])
+        if bucket:
+            raise LocationError(f"{place}: found a host, expected file:///FOLDER, or the folder's path alone")
+        return Path(unquote(found["rest"]))
     if "@" in bucket or ":" in bucket or "?" in found["rest"]:
         raise LocationError(
             f"{scheme}://***: found a name, a password or parameters in the URL, expected {scheme}://BUCKET/FOLDER; "
@@ -74,6 +92,12 @@ def is_client_error(error: BaseException) -> bool:
     return type(error).__module__.partition(".")[0] in _CLIENTS
 
 
+def access_hint(place: Path) -> str:
+    """What to look at if the store of ``place`` does not let one in; empty for a folder."""
+    scheme = str(place).partition("://")[0]
+    return _hint(scheme) if is_remote(place) and scheme in _ACCESS else ""
+
+
 def absolute(place: Path) -> Path:
     """``place`` as every process of this machine finds it."""
     return place if is_remote(place) else place.resolve()
@@ -84,10 +108,39 @@ def _root(scheme: str, bucket: str) -> Any:
 
 
 def _opened(scheme: str, rest: str) -> Path:
+    # Their own lines would come before ours, with a traceback for each try.
+    for talkative in ("gcsfs", "google.auth", "s3fs"):
+        logging.getLogger(talkative).setLevel(logging.CRITICAL)
+    if scheme == "gs":
+        _require_google_credentials(f"{scheme}://{rest}")
     bucket, *folders = rest.split("/")
     place = _root(scheme, bucket).joinpath(*folders)
     place.fs  # noqa: B018 - imports the library
     return cast("Path", place)
+
+
+def _require_google_credentials(place: str) -> None:
+    """Refuse at once what gcsfs would try without a name, for most of a minute.
+
+    Raises:
+        LocationError: there are none. ImportError: Google's libraries are not installed.
+    """
+    # Else it asks for the kind of each bucket first, by another way, which may take as long again.
+    os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+    if os.environ.get("STORAGE_EMULATOR_HOST"):
+        return
+    import google.auth
+    from google.auth.exceptions import GoogleAuthError
+
+    try:
+        google.auth.default()
+    except GoogleAuthError as error:
+        cause = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
+        raise LocationError(f"{place}: found no access to Google's store ({cause}); {_hint('gs')}") from error
+
+
+def _hint(scheme: str) -> str:
+    return f"check the URL, the network and your access ({_ACCESS[scheme]})"
 
 
 def _schemes() -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from study.found_study import require_study
 from study.plan import Cell
 from study.plan.hours import Speed
 from study.records import read_columns
@@ -24,9 +25,11 @@ def past_speeds(results: Path, cells: Iterable[Cell]) -> dict[str, Speed]:
     cell has them fixed, whose model is as large.
 
     Raises:
-        RecordError: a record cannot be read.
+        NoStudyError, StoreAccessError: there is no study in ``results``. RecordError: a record cannot be read.
     """
-    trials = [row for row in read_columns(ResultsFolder(results).records, _COLUMNS).to_pylist() if row["epochs"]]
+    folder = ResultsFolder(results)
+    require_study(results, folder.records.name)
+    trials = [row for row in read_columns(folder.records, _COLUMNS).to_pylist() if row["epochs"]]
     speeds = {}
     for cell in cells:
         alike = [row for row in trials if _is_alike(row, cell)]

@@ -20,6 +20,7 @@ from bimp.layers.own import import_layer
 from bimp.network import Network
 from bimp.smoothing import dirichlet_energy, group_distance_ratio, instance_information_gain, mean_average_distance
 from bimp.tasks import TaskSpec, task_of
+from study.found_study import require_study
 from study.records import TrialRecord, read_records
 from study.results import ResultsFolder
 from study.smoothing_records import SmoothingRow, read_smoothing, write_smoothing
@@ -60,11 +61,11 @@ def measure_study(results: Path, data: Path, *, force: bool = False, trust: bool
         RecordError: a file of the folder cannot be read.
     """
     folder = ResultsFolder(results)
+    require_study(results, folder.records.name)
     records = [r for r in read_records(folder.records, phase="confirm") if r.status == "finished"]
     if not records:
         raise SmoothingError(
-            f"{results}: found no finished confirm trial, expected the results folder of a study that has some; "
-            "run the study first"
+            f"{results}: found no finished confirm trial, whose weights would be kept; go on with the study first"
         )
     for record in records:
         path = folder.smoothing(record.key)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from study.duration import duration
+from study.found_study import require_study
 from study.journal import Journal
 from study.presence import Presence, who_works_here
 from study.progress import CellGoal, CellTally, StudyView, study_view
@@ -21,7 +22,7 @@ from study.time_left import under_way_by_cell
 
 
 class StatusError(ValueError):
-    """A folder without a study; says what is missing."""
+    """A study that cannot be told of; says which file of it is not what it should be."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,11 +69,11 @@ def study_status(results: Path) -> StudyStatus:
     """How the study in ``results`` stands.
 
     Raises:
-        StatusError: there is no study in ``results``, or its plan cannot be read. RecordError: nor can a record.
+        NoStudyError, StoreAccessError: there is no study in ``results``.
+        StatusError: its plan cannot be read. RecordError: nor can a record.
     """
     folder = ResultsFolder(results)
-    if not folder.plan_file.exists():
-        raise StatusError(f"{results}: no study here (plan.json is missing); give the folder that run named")
+    require_study(results)
     # Before the records: a run that ends while they are read is better taken for one that works than the other way.
     presence = who_works_here(folder)
     study, goals = _planned(folder.plan_file)

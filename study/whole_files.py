@@ -82,12 +82,6 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
-def bucket_exists(path: Path) -> bool:
-    """Whether the bucket of ``path``, which lies in an object store, is there."""
-    store = _store(path)
-    return store.protocol == "memory" or bool(store.exists(_key(path).split("/")[0]))
-
-
 def remove_folder(path: Path) -> None:
     """Remove ``path`` with all that it holds, as far as that can be done; a part that stays does no harm."""
     if not is_remote(path):

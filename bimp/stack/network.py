@@ -19,7 +19,7 @@ from bimp.layers.row_norm import RowNorm
 from bimp.network import Network, NetworkOutput
 from bimp.stack.batch import StackedBatch
 from bimp.stack.maps import StackedEmbedding, StackedLinear
-from bimp.stack.modules import StackedGate, StackedGATLayer, StackedGatedGCNLayer, StackedHead
+from bimp.stack.modules import StackedGate, StackedGatedGCNLayer, StackedGATLayer, StackedHead
 from bimp.stack.row_norm import StackedRowNorm
 from bimp.stack.vector import ParameterLayout
 

@@ -9,6 +9,9 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from study.found_study import NoStudyError, require_study
+from study.store_access import StoreAccessError
+
 PLAN_FORMAT = 1
 PLAN_FILE = "plan.json"
 METRICS = ("mae", "accuracy", "balanced_accuracy", "f1")
@@ -79,13 +82,13 @@ def load_plan(results: Path) -> Plan:
     Raises:
         ResultsError: the folder or its plan is missing, or the plan is not one of format 1.
     """
-    if not results.is_dir():
-        raise ResultsError(f"{results}: no such folder; expected the results folder of a study")
+    try:
+        require_study(results, PLAN_FILE)
+    except (NoStudyError, StoreAccessError) as error:
+        raise ResultsError(str(error)) from error
     path = results / PLAN_FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ResultsError(f"{path}: not found; expected the results folder of a study that was started") from None
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: not readable as JSON ({error}); run the study again to write it anew") from error
     found = content.get("format") if isinstance(content, dict) else None

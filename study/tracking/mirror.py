@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from study.found_study import require_study
 from study.presence import who_works_here
 from study.records import RecordError, TrialRecord
 from study.results import ResultsFolder
@@ -55,13 +56,14 @@ class MlflowMirror:
         results: the study's results folder.
 
     Raises:
-        MirrorError: the folder has no readable plan.
+        NoStudyError, StoreAccessError: there is no study in the folder. MirrorError: its plan cannot be read.
     """
 
     def __init__(self, tracking_uri: str, results: Path) -> None:
         self.tracking_uri = tracking_uri
         self.results = results
         self._folder = ResultsFolder(results)
+        require_study(results)
         self._plan = read_plan(self._folder.plan_file)
         self._names = cell_names(self._plan.cells)
         self._runs: MirroredRuns | None = None

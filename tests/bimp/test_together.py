@@ -8,7 +8,6 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 import torch
-from torch.testing import assert_close
 from torch_geometric.data import Data
 
 from bimp.config import BACKBONES, Backbone, ModelConfig, TrainConfig, TrialConfig

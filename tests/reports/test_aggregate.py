@@ -40,9 +40,10 @@ def test_out_names_the_folder(tmp_path: Path) -> None:
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
     assert error_of(tmp_path / "missing") == (
-        f"error: {tmp_path / 'missing'}: no such folder; expected the results folder of a study"
+        f"error: {tmp_path / 'missing'}: no study here (there is no such folder); "
+        "give a study's results folder, or its URL"
     )
-    assert error_of(tmp_path).startswith(f"error: {tmp_path / 'plan.json'}: not found")
+    assert error_of(tmp_path).startswith(f"error: {tmp_path}: no study here (plan.json is missing)")
     results = write_study(tmp_path, [vanilla("zinc", "gcn")], [])
     cut = results / "records" / "0a.parquet"
     cut.write_bytes(b"PAR1 not quite")
@@ -50,3 +51,22 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     cut.unlink()
     (tmp_path / "file").write_text("")
     assert "found a file, expected a folder" in error_of(results, "--out", tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("tables", ""), "RESULTS: found nothing, expected a folder or its URL"),
+        (("tables", "--published", "--out", ""), "--out: found nothing"),
+        (("tables", "--published", "--out", "s3:/bucket/tables"), "--out: s3:/bucket/tables: found one slash"),
+        (("tables", "--statistics", ""), "--statistics: found nothing"),
+        (("tables", "--published", "--out", "/proc/x"), "/proc/x: No such file or directory; name another place"),
+        (("page", "http://host/x"), "RESULTS: http://host/x: found scheme http"),
+        (("fidelity", ""), "FOLDER: found nothing"),
+    ],
+)
+def test_a_place_that_cannot_be_meant_is_one_line(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    done = aggregate(*words)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {told}")
+    assert done.stderr.count("\n") == 1

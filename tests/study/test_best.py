@@ -18,6 +18,7 @@ from study.best import BestError, best_of_study
 from study.best_file import best_study_text, write_best
 from study.cell_run import CellRun
 from study.claim import claim
+from study.found_study import NoStudyError
 from study.journal import Journal
 from study.key_comments import KEY_COMMENTS, RESOURCE_COMMENTS
 from study.plan import plan
@@ -247,7 +248,7 @@ def test_before_any_trial_has_gone_all_the_way_there_is_none(tmp_path: Path) -> 
         best_of_study(tmp_path, "digits-gat-none-L4-9k")
     with pytest.raises(BestError, match="no search trial of any cell"):
         best_of_study(tmp_path)
-    with pytest.raises(BestError, match="no study here"):
+    with pytest.raises(NoStudyError, match="no study here"):
         best_of_study(tmp_path / "records")
 
 

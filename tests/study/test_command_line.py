@@ -233,7 +233,7 @@ class TestCompact:
         assert command("compact", folder.root).out == f"{path}: 3 records; nothing to add\n"
 
     def test_a_folder_without_records(self, command: Command, tmp_path: Path) -> None:
-        assert_refused(command("compact", tmp_path), f"{tmp_path}: no records here; give the results folder of a study")
+        assert_refused(command("compact", tmp_path), f"{tmp_path}: no study here (records is missing)")
         assert list(tmp_path.iterdir()) == [], "a folder that is none gets no lock either"
 
     def test_a_record_that_is_cut(self, command: Command, folder: ResultsFolder) -> None:
@@ -318,6 +318,79 @@ def test_best_of_a_folder_without_a_study_or_with_no_such_cell(command: Command,
     (tmp_path / "study.yaml").write_bytes(TINY.read_bytes())
     assert_refused(command("best", tmp_path, "tiny"), "no cell tiny; it has digits-gcn-none-L2-5k, digits-gcn-boosting")
     assert_refused(command("best", tmp_path), "no search trial of any cell has gone all the way yet")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status", ""),
+        ("best", ""),
+        ("compact", ""),
+        ("smoothing", ""),
+        ("rebuild-mlflow", ""),
+        ("run", ""),
+        ("run", TINY, "--results", ""),
+        ("run", TINY, "--data", ""),
+        ("run", TINY, "--mlflow", ""),
+        ("run", TINY, "--address", ""),
+        ("plan", TINY, "--from", ""),
+        ("best", ".", "--out", ""),
+        ("evaluate", "", "x"),
+        ("evaluate", "x", ""),
+        ("prepare", "digits", "--data", ""),
+        ("prepare", "zinc", "--from", ""),
+    ],
+)
+def test_nothing_is_not_the_working_folder(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_refused(command(*words), ": found nothing, expected ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", ["status", "best", "compact", "smoothing", "rebuild-mlflow"])
+def test_where_no_study_is_every_command_says_the_same(command: Command, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    remedy = "); give a study's results folder, or its URL"
+    assert_refused(command(verb, tmp_path / "none"), f"{tmp_path / 'none'}: no study here (there is no such", remedy)
+    assert_refused(command(verb, tmp_path / "file"), f"{tmp_path / 'file'}: no study here (it is a file", remedy)
+    assert_refused(command(verb, tmp_path / "folder"), f"{tmp_path / 'folder'}: no study here (", "is missing", remedy)
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+class TestBestThatIsWritten:
+    @pytest.fixture
+    def study(self, tmp_path: Path) -> Path:
+        """A study of one cell, in which nothing is searched."""
+        folder = tmp_path / "study"
+        folder.mkdir()
+        (folder / "study.yaml").write_text((TINY.parent / "paper_zinc.yaml").read_text())
+        return folder
+
+    def test_to_an_object_store(self, command: Command, study: Path, bucket_url: str) -> None:
+        cell = plan(load_study(study / "study.yaml")).cells[0].id
+        told = command("best", study, cell, "--out", f"{bucket_url}/best.yaml")
+        assert (told.code, told.out, told.err) == (0, f"{bucket_url}/best.yaml\n", "")
+        assert command("plan", f"{bucket_url}/best.yaml").code == 0
+        there = command("best", study, cell, "--out", f"{bucket_url}/best.yaml")
+        assert_refused(there, f"{bucket_url}/best.yaml: is there already")
+        missing = command("best", study, cell, "--out", "s3://no-such-bucket/best")
+        assert_refused(missing, "s3://no-such-bucket/best: there is no such bucket", "name another with --out")
+
+    @pytest.mark.parametrize(
+        ("out", "told"),
+        [
+            ("/proc/b.yaml", "/proc/b.yaml: cannot be written (No such file or directory); name another with --out"),
+            ("/dev/null", "/dev/null: no folder can be made there (File exists); name another with --out"),
+            ("/dev/null/b.yaml", "/dev/null: no folder can be made there"),
+            ("s3:/bucket/b.yaml", "--out: s3:/bucket/b.yaml: found one slash, expected s3://bucket/b.yaml"),
+        ],
+    )
+    def test_where_none_can_be(self, command: Command, study: Path, out: str, told: str) -> None:
+        cell = plan(load_study(study / "study.yaml")).cells[0].id
+        assert_refused(command("best", study, cell, "--out", out), told)
 
 
 def test_best_goes_to_the_screen_as_a_study_file(command: Command, tmp_path: Path) -> None:

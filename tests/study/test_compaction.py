@@ -21,6 +21,7 @@ from made_trials import assignment, config, record
 import study.compaction
 import study.records
 from study.compaction import compact
+from study.found_study import NoStudyError
 from study.journal import Journal, JournalEntry
 from study.lease import Lease
 from study.plan import plan, plan_document
@@ -189,7 +190,7 @@ def test_it_stays_out_while_a_run_works_there(folder: ResultsFolder) -> None:
     ):
         compact(folder.root)
     assert COMPACTED_FILE not in names(folder)
-    with pytest.raises(ResultsFolderError, match="no records here"):
+    with pytest.raises(NoStudyError, match=r"no study here \(there is no such folder\)"):
         compact(folder.root / "elsewhere")
 
 

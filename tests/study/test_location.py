@@ -5,22 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from study.faults import FolderError, require_folder
 from study.location import LocationError, absolute, is_remote, location
 
 
-@pytest.mark.parametrize("place", ["results/zinc", "/data/zinc", "C:zinc", "s3:/bucket", ".", "a://"[:2]])
+@pytest.mark.parametrize("place", ["results/zinc", "/data/zinc", "C:zinc", "./s3:/bucket", ".", "a://"[:2]])
 def test_what_is_no_url_is_a_folder(place: str) -> None:
     assert location(place) == Path(place)
     assert not is_remote(location(place))
     assert absolute(location(place)).is_absolute()
 
 
-def test_a_path_stays_what_it_is(bucket_url: str) -> None:
+def test_a_path_stays_what_it_is(bucket_url: str, tmp_path: Path) -> None:
     assert location(Path("results")) == Path("results")
     place = location(f"{bucket_url}/zinc")
     assert location(place) == place
     assert location("file:///data/zinc") == Path("/data/zinc")
+    assert location((tmp_path / "a b").as_uri()) == tmp_path / "a b"
 
 
 def test_a_url_is_a_place_in_its_store(bucket_url: str) -> None:
@@ -37,6 +37,9 @@ def test_a_url_is_a_place_in_its_store(bucket_url: str) -> None:
         ("ftp://host/zinc", "ftp://host/zinc: found scheme ftp, expected a folder or one of s3://, gs://"),
         ("s3://", "s3://: found no bucket, expected s3://BUCKET/FOLDER"),
         ("s3:///zinc", "s3:///zinc: found no bucket"),
+        ("s3:/bucket/zinc", "s3:/bucket/zinc: found one slash, expected s3://bucket/zinc (or ./s3:/bucket/zinc, a"),
+        ("http://host/zinc", "http://host/zinc: found scheme http, expected a folder"),
+        ("file://host/zinc", "file://host/zinc: found a host, expected file:///FOLDER"),
     ],
 )
 def test_another_url_is_refused(url: str, told: str) -> None:
@@ -51,8 +54,11 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_bucket_that_is_not_there_is_named_with_its_option(bucket_url: str) -> None:
-    require_folder(location(f"{bucket_url}/zinc"), "--results")
-    missing = location("s3://no-such-bucket/zinc")
-    with pytest.raises(FolderError, match=r"^s3://no-such-bucket/zinc: there is no such bucket; make it, or name"):
-        require_folder(missing, "--results")
+def test_google_without_credentials_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    with pytest.raises(
+        LocationError, match=r"^gs://bucket/zinc: found no access to Google's store \(File .*none.json was"
+    ):
+        location("gs://bucket/zinc")

@@ -13,6 +13,7 @@ import pytest
 from made_trials import assignment, config, record
 
 from study import status
+from study.found_study import NoStudyError
 from study.journal import Journal, JournalEntry
 from study.lease import Lease
 from study.plan import plan, plan_document
@@ -144,7 +145,7 @@ def test_a_cell_that_the_study_has_no_more_is_left_out_with_a_line(folder: Resul
 
 
 def test_a_folder_without_a_study_is_said(tmp_path: Path) -> None:
-    with pytest.raises(StatusError, match=r"no study here \(plan.json is missing\)"):
+    with pytest.raises(NoStudyError, match=r"no study here \(plan.json is missing\)"):
         study_status(tmp_path)
 
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from benchmarks.faults.mirrored import Content, content
 from study.compaction import compact
+from study.found_study import NoStudyError
 from study.lease import Lease
 from study.records import EpochRecord, Status, TrialRecord, write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
@@ -1059,19 +1060,22 @@ def test_a_trial_is_named_by_its_fold_and_without_a_plan_by_itself() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "not a readable plan"),
         ("{", "not a readable plan"),
         ('{"format": 2}', "found plan format 2, expected 1"),
         ('{"format": 1, "study": "s", "caption": null, "cells": [{}]}', "'id'"),
     ],
 )
-def test_a_plan_that_cannot_be_read_is_named(folder: ResultsFolder, content: str | None, words: str) -> None:
-    folder.plan_file.unlink()
-    if content is not None:
-        folder.plan_file.write_text(content)
+def test_a_plan_that_cannot_be_read_is_named(folder: ResultsFolder, content: str, words: str) -> None:
+    folder.plan_file.write_text(content)
     with pytest.raises(MirrorError, match=words) as caught:
         mirror_of(folder)
     assert str(folder.plan_file) in str(caught.value)
+
+
+def test_a_folder_without_a_plan_is_no_study(folder: ResultsFolder) -> None:
+    folder.plan_file.unlink()
+    with pytest.raises(NoStudyError, match=rf"^{folder.root}: no study here \(plan.json is missing\)"):
+        mirror_of(folder)
 
 
 def test_the_state_of_a_run_without_the_tag_is_that_of_an_empty_run() -> None:

@@ -299,7 +299,8 @@ def test_wrong_input_is_one_line(tmp_path: Path, command: str) -> None:
     words = ["bi-gcn"] if command == "explain" else []
     done = aggregate(command, tmp_path / "missing", *words)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"error: {tmp_path / 'missing'}: no such folder; expected the results folder of a study\n"
+    said = "no study here (there is no such folder); give a study's results folder, or its URL"
+    assert done.stderr == f"error: {tmp_path / 'missing'}: {said}\n"
     results = clean_study(tmp_path / "results")
     (results / "records" / "0a.parquet").write_bytes(b"PAR1 cut")
     done = aggregate(command, results, *words)

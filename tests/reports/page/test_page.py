@@ -338,7 +338,7 @@ def test_the_command_writes_the_page_without_torch_ray_and_mlflow(tmp_path: Path
 
 def test_errors_of_the_command_are_one_line(tmp_path: Path) -> None:
     for arguments, words in [
-        ((tmp_path / "missing",), "no such folder; expected the results folder of a study"),
+        ((tmp_path / "missing",), "no study here (there is no such folder); give a study's results folder, or its URL"),
         ((worked_study(tmp_path / "study"), "--out", tmp_path), "found a folder, expected the name of a file"),
         ((worked_study(tmp_path / "study"), "--out", tmp_path / "study" / "plan.json" / "x.html"), "plan.json"),
     ]:

@@ -92,9 +92,9 @@ def test_a_copy_of_a_record_under_another_name_is_refused(tmp_path: Path) -> Non
 
 
 def test_a_folder_without_plan_or_records_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="missing: no such folder"):
+    with pytest.raises(ResultsError, match=r"missing: no study here \(there is no such folder\)"):
         load_results(tmp_path / "missing")
-    with pytest.raises(ResultsError, match=r"plan\.json: not found"):
+    with pytest.raises(ResultsError, match=r"no study here \(plan.json is missing\)"):
         load_results(tmp_path)
     write_study(tmp_path, [vanilla("zinc", "gcn")], [])
     assert load_results(tmp_path).trials == ()
