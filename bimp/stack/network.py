@@ -19,7 +19,7 @@ from bimp.layers.row_norm import RowNorm
 from bimp.network import Network, NetworkOutput
 from bimp.stack.batch import StackedBatch
 from bimp.stack.maps import StackedEmbedding, StackedLinear
-from bimp.stack.modules import StackedGate, StackedGATLayer, StackedGatedGCNLayer, StackedHead
+from bimp.stack.modules import StackedGate, StackedGatedGCNLayer, StackedGATLayer, StackedHead
 from bimp.stack.row_norm import StackedRowNorm
 from bimp.stack.vector import ParameterLayout
 
@@ -67,7 +67,7 @@ class StackedNetwork(Network):
         seeds, edges = batch.edges.seeds, batch.edges.length
         parameter = next(self.edge_embedding.parameters())
         shared: Tensor = self.edge_embedding(parameter.new_ones(seeds, self.ones_dim))
-        return shared.unsqueeze(1).expand(-1, edges, -1).reshape(seeds * edges, -1)
+        return shared.unsqueeze(1).expand(-1, edges, -1).flatten(0, 1)
 
 
 def _gates_apart(gate: GateOutput, batch: StackedBatch) -> tuple[GateOutput, ...]:
