@@ -198,7 +198,8 @@ class TrainingRun:
         supervised = supervised_loss(self.network.task.kind, output.scores, y)
         if output.unsupervised_loss is None:
             return supervised, supervised
-        return supervised + self.config.train.unsupervised_weight * output.unsupervised_loss, supervised
+        weight = self.config.train.unsupervised_weight or 0.0
+        return supervised + weight * output.unsupervised_loss, supervised
 
     def _train(self, train: GraphSplit) -> Evaluation:
         self.network.train()
@@ -211,7 +212,7 @@ class TrainingRun:
             if not torch.isfinite(loss):
                 raise DivergedError(f"loss {loss.item()} in training")
             self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             if clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(self.network.parameters(), clip_norm)
             self.optimizer.step()

@@ -68,7 +68,7 @@ class StackedBatch(GraphBatch):
     @cached_property
     def apart(self) -> tuple[GraphBatch, ...]:
         """Each seed's own batch, without padding."""
-        labels = self.y.split(self.labels)
+        labels = torch.split(self.y, list(self.labels))
         return tuple(self._of_seed(seed, labels[seed]) for seed in range(self.nodes.seeds))
 
     @cached_property

@@ -42,7 +42,7 @@ def stacked_linear(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ``[seeds * rows, out]``.
     """
     seeds, out_dim, in_dim = weight.shape
-    parts = rows.reshape(seeds, -1, in_dim)
+    parts = rows.reshape(seeds, rows.shape[0] // seeds, in_dim)
     is_large = parts.shape[1] >= FEWEST_ROWS and in_dim >= FEWEST_COLUMNS
     if is_large and kernels_serve(rows, weight, bias):
         mapped: Tensor = _EachLinear.apply(parts, weight, bias)  # type: ignore[no-untyped-call]
@@ -50,7 +50,7 @@ def stacked_linear(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         mapped = torch.bmm(parts, weight.transpose(1, 2))
     else:
         mapped = torch.baddbmm(bias.unsqueeze(1), parts, weight.transpose(1, 2))
-    return mapped.reshape(-1, out_dim)
+    return mapped.reshape(rows.shape[0], out_dim)
 
 
 class _EachLinear(torch.autograd.Function):

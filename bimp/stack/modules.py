@@ -12,6 +12,7 @@ from bimp.adjacency import Adjacency
 from bimp.data.batch import GraphBatch
 from bimp.gradient import BilateralGate, GateOutput
 from bimp.head import Head
+from bimp.kernels.linear import Linear
 from bimp.layers.gat import GATLayer
 from bimp.layers.gated_gcn import GatedGCNLayer
 from bimp.losses import cut_and_volume, distance_from_orthogonal
@@ -60,8 +61,9 @@ class StackedGate(BilateralGate):
         return stacked_linear(soft_assignment, self.metric.weight, None)
 
     def _shifted(self, differences: Tensor) -> Tensor:
-        seeds, num_clusters = self.metric.bias.shape
-        return (differences.view(seeds, -1, num_clusters) + self.metric.bias.unsqueeze(1)).view(differences.shape)
+        bias: Tensor = self.metric.bias
+        seeds, num_clusters = bias.shape
+        return (differences.view(seeds, differences.shape[0] // seeds, num_clusters) + bias.unsqueeze(1)).flatten(0, 1)
 
     def _min_cut(self, soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
         assert isinstance(batch, StackedBatch)
@@ -92,6 +94,7 @@ class StackedHead(Head):
 
     def _first_rows_of_edges(self, h: Tensor, batch: GraphBatch) -> Tensor:
         first = self.scorer[0]
+        assert isinstance(first, Linear)
         of_source, of_destination = first.weight.chunk(2, dim=2)
         at_destination = stacked_linear(h, of_destination, first.bias)
         return sum_along_edges(stacked_linear(h, of_source, None), at_destination, batch.adjacency)

@@ -67,7 +67,7 @@ class StackedNetwork(Network):
         seeds, edges = batch.edges.seeds, batch.edges.length
         parameter = next(self.edge_embedding.parameters())
         shared: Tensor = self.edge_embedding(parameter.new_ones(seeds, self.ones_dim))
-        return shared.unsqueeze(1).expand(-1, edges, -1).reshape(seeds * edges, -1)
+        return shared.unsqueeze(1).expand(-1, edges, -1).flatten(0, 1)
 
 
 def _gates_apart(gate: GateOutput, batch: StackedBatch) -> tuple[GateOutput, ...]:

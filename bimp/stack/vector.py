@@ -43,7 +43,7 @@ class ParameterLayout:
         """The parameters in ``vectors``, ``[..., numbers]``: a view ``[..., *shape]`` for each."""
         bounds = pairwise(accumulate(self._lengths, initial=0))
         return [
-            vectors[..., start : start + shape.numel()].unflatten(-1, shape or (1,)).view(*vectors.shape[:-1], *shape)
+            vectors[..., start : start + shape.numel()].view(*vectors.shape[:-1], *shape)
             for (start, _), shape in zip(bounds, self.shapes, strict=True)
         ]
 
