@@ -10,6 +10,9 @@ from torch import Tensor
 from bimp.adjacency import Adjacency
 from bimp.kernels.segments import dots_along_edges, sparse, sum_from_destinations, sum_from_sources, sum_of_runs
 
+MOST_EDGES_A_NODE = 4
+"""Edges into a node, on average, up to which one operator finds a maximum and its place fastest."""
+
 
 def neighbour_sum(rows: Tensor, adjacency: Adjacency, weights: Tensor | None) -> Tensor:
     """As :func:`bimp.neighbourhood.sum_neighbour_rows`."""
@@ -49,7 +52,7 @@ class _NeighbourSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weights: Tensor | None, adjacency: Adjacency) -> Tensor:
         ctx.adjacency = adjacency
-        ctx.save_for_backward(rows, weights)
+        ctx.save_for_backward(rows if ctx.needs_input_grad[1] else None, weights)
         return sum_from_sources(rows, adjacency, weights)
 
     @staticmethod
@@ -69,37 +72,59 @@ class _NeighbourMax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weights: Tensor | None, adjacency: Adjacency) -> Tensor:
         factors = rows.new_ones(adjacency.num_edges) if weights is None else weights
-        largest: Tensor = torch.sparse.mm(sparse(factors, adjacency), rows, "amax")
-        if any(ctx.needs_input_grad):
-            ctx.adjacency = adjacency
-            ctx.save_for_backward(rows, weights, _first_edge_that_gave(largest, rows, adjacency, weights))
+        matrix = sparse(factors, adjacency)
+        if not any(ctx.needs_input_grad):
+            return torch.sparse.mm(matrix, rows, "amax")
+        if adjacency.num_edges <= MOST_EDGES_A_NODE * adjacency.num_nodes:
+            largest, edge = _largest_and_its_edge(matrix, rows)
+        else:
+            largest = torch.sparse.mm(matrix, rows, "amax")
+            edge = _first_edge_that_gave(largest, rows, adjacency, weights)
+        ctx.adjacency = adjacency
+        ctx.save_for_backward(rows if weights is not None else None, weights, edge)
         return largest
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, weights, edge = ctx.saved_tensors
+        adjacency: Adjacency = ctx.adjacency
         wants_rows, wants_weights, _ = ctx.needs_input_grad
-        if ctx.adjacency.num_edges == 0:
-            no_weights = None if weights is None else torch.zeros_like(weights)
-            return torch.zeros_like(rows), no_weights, None
-        grad = grad * (ctx.adjacency.in_degree > 0).unsqueeze(1)
-        source = ctx.adjacency.source.take(edge)
+        nodes, width = grad.shape
+        if adjacency.num_edges == 0:
+            return torch.zeros_like(grad), None if weights is None else torch.zeros_like(weights), None
+        if not adjacency.has_edges_into_every_node:
+            grad = grad * (adjacency.in_degree > 0).unsqueeze(1)
+        edge = edge.view(-1)
+        # Entries of the rows counted through: along one dimension the operators take half the time.
+        entry = (adjacency.source * width).index_select(0, edge).view(nodes, width)
+        entry = entry.add_(torch.arange(width)).view(-1)
         grad_rows, grad_weights = None, None
         if wants_rows:
-            grad_messages = grad if weights is None else grad * weights.take(edge)
-            grad_rows = torch.zeros_like(rows).scatter_add_(0, source, grad_messages)
+            grad_messages = grad.flatten()
+            if weights is not None:
+                grad_messages = grad_messages * weights.index_select(0, edge)
+            grad_rows = grad.new_zeros(nodes * width).scatter_add_(0, entry, grad_messages).view(nodes, width)
         if wants_weights:
-            products = grad * rows.gather(0, source)
-            grad_weights = torch.zeros_like(weights).scatter_add_(0, edge.view(-1), products.view(-1))
+            products = rows.flatten().index_select(0, entry).mul_(grad.flatten())
+            grad_weights = torch.zeros_like(weights).scatter_add_(0, edge, products)
         return grad_rows, grad_weights, None
+
+
+def _largest_and_its_edge(matrix: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The maximum, and the first edge that gave it, both ``[nodes, width]``; any edge where there is none."""
+    # The operator tells the edge only where a gradient may be asked for.
+    with torch.enable_grad():
+        largest, edge = torch.ops.aten._sparse_mm_reduce_impl(matrix, rows.detach().requires_grad_(), "amax")
+    return largest.detach(), edge.clamp_(max=max(matrix.values().numel() - 1, 0))
 
 
 def _first_edge_that_gave(largest: Tensor, rows: Tensor, adjacency: Adjacency, weights: Tensor | None) -> Tensor:
     """The first edge whose message equals the maximum, ``[nodes, width]``; any edge where there is none.
 
     Block by block every message is held against the maximum and the places of equal ones, counted from the block's
-    end, are maximised. The operator that tells the place itself takes twice as long.
+    end, are maximised. Where many edges lead into a node, the operator that tells the place itself takes twice as
+    long.
     """
     edge = torch.empty_like(largest, dtype=torch.int64)
     for block in adjacency.blocks:

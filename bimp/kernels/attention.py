@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bimp.adjacency import Adjacency
-from bimp.kernels.segments import dots_along_edges, sparse, sum_from_destinations, sum_from_sources, sum_of_runs
+from bimp.adjacency import Adjacency, HeadRuns
+from bimp.kernels.segments import sparse, sum_of_runs
 
 
 def attend(
@@ -62,10 +62,8 @@ class _Attend(torch.autograd.Function):
         total = sum_of_runs(exponentials, adjacency.each_edge, adjacency.starts)
         share = torch.where(total > 0, total.reciprocal(), 0)
         weights = exponentials if beta_hat is None else exponentials * beta_hat.unsqueeze(1)
-        attended = values.new_empty(values.shape)
-        for head, weight in enumerate(_by_head(weights)):
-            summed = sum_from_sources(values[:, head].contiguous(), adjacency, weight)
-            torch.mul(summed, share[:, head, None], out=attended[:, head])
+        values = values.contiguous()
+        attended = _sums_by_head(values, weights, adjacency.head_runs(values.shape[1])).mul_(share.unsqueeze(2))
         ctx.adjacency, ctx.slope = adjacency, slope
         ctx.save_for_backward(values, at_source, at_destination, beta_hat, exponentials, share, attended)
         return attended
@@ -75,14 +73,12 @@ class _Attend(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         values, at_source, at_destination, beta_hat, exponentials, share, attended = ctx.saved_tensors
         adjacency: Adjacency = ctx.adjacency
-        weights = _by_head(exponentials if beta_hat is None else exponentials * beta_hat.unsqueeze(1))
-        grad_values, dots = torch.empty_like(attended), torch.empty_like(exponentials)
-        mean_dots = torch.empty_like(share)
-        for head, weight in enumerate(weights):
-            grad_sum = grad[:, head] * share[:, head, None]
-            grad_values[:, head] = sum_from_destinations(grad_sum, adjacency, weight)
-            dots[:, head] = dots_along_edges(grad_sum, values[:, head].contiguous(), adjacency)
-            torch.sum(grad_sum * attended[:, head], dim=1, out=mean_dots[:, head])
+        heads = values.shape[1]
+        weights = exponentials if beta_hat is None else exponentials * beta_hat.unsqueeze(1)
+        grad_sum = grad * share.unsqueeze(2)
+        grad_values = _sums_by_head(grad_sum, weights, adjacency.head_runs(heads, by_source=True))
+        dots = _dots_by_head(grad_sum, values, adjacency.head_runs(heads))
+        mean_dots = (grad_sum * attended).sum(2)
         grad_beta_hat = (dots * exponentials).sum(1) if beta_hat is not None and ctx.needs_input_grad[3] else None
         if beta_hat is not None:
             dots.mul_(beta_hat.unsqueeze(1))
@@ -117,6 +113,17 @@ def _largest(at_source: Tensor, at_destination: Tensor, adjacency: Adjacency, sl
     return F.leaky_relu_(largest, slope).index_select(0, adjacency.destination)
 
 
-def _by_head(columns: Tensor) -> Tensor:
-    """``[heads, rows]`` of ``[rows, heads]``, each head's numbers side by side."""
-    return columns.t().contiguous()
+def _sums_by_head(rows: Tensor, weights: Tensor, runs: HeadRuns) -> Tensor:
+    """For each run the sum of the other ends' rows, each times its weight of ``[edges, heads]``; shaped as ``rows``."""
+    in_runs = weights.view(-1).index_select(0, runs.order)
+    return sum_of_runs(rows.flatten(0, 1), runs.rows, runs.starts, in_runs).view_as(rows)
+
+
+def _dots_by_head(at_destination: Tensor, at_source: Tensor, runs: HeadRuns) -> Tensor:
+    """Dot products of both ends' rows, ``[edges, heads]``."""
+    rows, others = at_destination.flatten(0, 1), at_source.flatten(0, 1)
+    pattern = torch.sparse_csr_tensor(
+        runs.starts, runs.rows, rows.new_zeros(runs.rows.numel()), (len(rows), len(rows)), check_invariants=False
+    )
+    dots: Tensor = torch.sparse.sampled_addmm(pattern, rows, others.t(), beta=0.0).values()
+    return dots.index_select(0, runs.place).view(-1, at_source.shape[1])

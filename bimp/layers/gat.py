@@ -10,7 +10,7 @@ from bimp.adjacency import Adjacency
 from bimp.kernels.attention import attend
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import Linear, linear
-from bimp.layers.residual import add_residual
+from bimp.layers.residual import next_rows
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import softmax_over_neighbours, sum_over_neighbours
 from bimp.semantics import ATTENTION_SLOPE
@@ -59,7 +59,7 @@ class GATLayer(nn.Module):
         else:
             attended = self._attend_plainly(projected, at_source, at_destination, beta_hat, adjacency)
         aggregate = attended.flatten(1)
-        return add_residual(h, F.elu(self.norm(aggregate)))
+        return next_rows(h, aggregate, self.norm, "elu")
 
     def _project(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """U h, ``[nodes, heads, width]``, and what a node adds to logits as a source and as a destination.

@@ -9,7 +9,7 @@ from bimp.adjacency import Adjacency
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.edge_gates import EdgeGates
 from bimp.kernels.linear import Linear
-from bimp.layers.residual import add_residual
+from bimp.layers.residual import add_residual, next_rows
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import sum_over_neighbours
 from bimp.semantics import EdgeGate
@@ -59,7 +59,7 @@ class GatedGCNLayer(nn.Module):
             aggregate, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat)
         else:
             aggregate, e_hat = self._plainly(h, e_hat, adjacency, beta_hat)
-        h = add_residual(h, torch.relu_(self.node_norm(self.node_self(h) + aggregate)))
+        h = next_rows(h, self.node_self(h) + aggregate, self.node_norm, "relu")
         return h, e_hat
 
     def _plainly(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from bimp.adjacency import Adjacency
 from bimp.kernels.linear import Linear
-from bimp.layers.residual import add_residual
+from bimp.layers.residual import next_rows
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import mean_neighbour_rows, sum_neighbour_rows
 from bimp.semantics import GCNNormalisation
@@ -34,7 +33,7 @@ class GCNLayer(nn.Module):
     def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
         """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
         aggregate = self.aggregate(h, adjacency, beta_hat)
-        return add_residual(h, torch.relu_(self.norm(self.update(aggregate))))
+        return next_rows(h, self.update(aggregate), self.norm, "relu")
 
 
 def _symmetric_sum(h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None) -> Tensor:

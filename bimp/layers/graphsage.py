@@ -7,8 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bimp.adjacency import Adjacency
+from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import Linear
-from bimp.layers.residual import add_residual
+from bimp.kernels.unit_rows import positive_unit_rows
+from bimp.layers.residual import next_rows
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import max_neighbour_rows
 from bimp.semantics import ConcatenatedRow
@@ -40,5 +42,11 @@ class GraphSAGELayer(nn.Module):
         pooled = torch.relu(self.pool(h))
         largest = max_neighbour_rows(pooled, adjacency, beta_hat)
         own = pooled if self.concatenated_row == "pooled" else h
-        updated = F.normalize(self.update(torch.cat([own, largest], dim=1)), dim=1)
-        return add_residual(h, self.norm(torch.relu(updated)))
+        updated = self.update(torch.cat([own, largest], dim=1))
+        return next_rows(h, _positive_unit_rows(updated), self.norm, "none")
+
+
+def _positive_unit_rows(rows: Tensor) -> Tensor:
+    if kernels_serve(rows):
+        return positive_unit_rows(rows)
+    return torch.relu(F.normalize(rows, dim=1))

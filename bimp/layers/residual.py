@@ -1,8 +1,36 @@
-"""The residual connection of a layer."""
+"""The end of a layer: normalisation, activation and the residual connection."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
+import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+from bimp.kernels.choice import kernels_serve
+from bimp.kernels.row_update import Activation, update_rows
+from bimp.layers.row_norm import RowNorm
+
+ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "elu": F.elu,
+    "none": lambda rows: rows,
+}
+
+
+def next_rows(before: Tensor, rows: Tensor, norm: RowNorm, activation: Activation) -> Tensor:
+    """``before + activation(norm(rows))`` where both are equally wide, else ``activation(norm(rows))``.
+
+    Args:
+        before: ``[rows, row_dim]``, the rows that entered the layer.
+        rows: ``[rows, out_dim]``, what the layer made of them.
+        norm: batch normalisation of ``rows``.
+        activation: entry by entry.
+    """
+    if kernels_serve(before, rows, norm.weight):
+        return update_rows(before if before.shape == rows.shape else None, rows, norm, activation)
+    return add_residual(before, ACTIVATIONS[activation](norm(rows)))
 
 
 def add_residual(before: Tensor, after: Tensor) -> Tensor:
