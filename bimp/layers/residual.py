@@ -28,7 +28,7 @@ def next_rows(before: Tensor, rows: Tensor, norm: RowNorm, activation: Activatio
         norm: batch normalisation of ``rows``.
         activation: entry by entry.
     """
-    if kernels_serve(before, rows, norm.weight):
+    if norm.fits_kernels and kernels_serve(before, rows, norm.weight):
         return update_rows(before if before.shape == rows.shape else None, rows, norm, activation)
     return add_residual(before, ACTIVATIONS[activation](norm(rows)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -12,7 +14,12 @@ class RowNorm(nn.BatchNorm1d):
 
     Such a batch has no variance to normalise by: a training step uses the running statistics for it and leaves them
     as they are. It happens where a batch holds a single node or edge.
+
+    Attributes:
+        fits_kernels: whether all rows are normalised alike, as the kernels of :mod:`bimp.kernels` do.
     """
+
+    fits_kernels: ClassVar[bool] = True
 
     def forward(self, rows: Tensor) -> Tensor:
         """Normalise ``rows``, ``[rows, width]``."""

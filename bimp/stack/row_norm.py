@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ class StackedRowNorm(RowNorm):
         parts: how the rows of the batch lie; the network says so before it is called.
     """
 
+    fits_kernels: ClassVar[bool] = False
     parts: Parts
 
     def forward(self, rows: Tensor) -> Tensor:
