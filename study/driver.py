@@ -181,9 +181,9 @@ def _train(
     session = RaySession()
     interruption.last_acts.insert(0, session.end)
     try:
+        interruption.lost = lambda: session.gone
         with interruption.undisturbed():
             slots = start_ray(options.address, spec.resources, {cell.backbone for cell in plan.cells}, session)
-        interruption.lost = lambda: session.gone
         if spec.resources.gpus_per_trial == "auto":
             slots = _decide_gpus(assign, plan, folder, console)
         _check_nodes(assign.resources, options, slots, console)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from enum import Enum
 
 PATIENCE_S = 3.0
-"""For unwinding, while there is little to unwind."""
+"""For unwinding, while there is little to unwind, or nobody left who would answer."""
 
 
 class Heard(Enum):
@@ -33,7 +33,6 @@ class Interruption:
         last_acts: what is done at last where nothing is unwound: each is short, and safe at any moment.
         patience_s: how long unwinding may take.
         lost: whether there is nothing left to wait for: then an end in good order would not come.
-        on_stop: called just before KeyboardInterrupt is raised.
     """
 
     def __init__(self) -> None:
@@ -41,7 +40,6 @@ class Interruption:
         self.last_acts: list[Callable[[], object]] = []
         self.patience_s = PATIENCE_S
         self.lost: Callable[[], bool] = lambda: False
-        self.on_stop: Callable[[], object] = lambda: None
         self._requested = threading.Event()
         self._lock = threading.RLock()
         self._heeding = False
@@ -92,8 +90,13 @@ class Interruption:
             if self._stops:
                 return Heard.ENDS
             self._stops = True
-            self._deadline = time.monotonic() + self.patience_s
+            self._end_within(self.patience_s)
             return Heard.STOPS
+
+    def hurry(self) -> None:
+        """Whatever the patience was, there is little of it left."""
+        with self._lock:
+            self._end_within(PATIENCE_S)
 
     def raise_if_due(self) -> None:
         """Unwind, once, if the program is to stop; of the main thread.
@@ -103,7 +106,6 @@ class Interruption:
         """
         if self._stops and not self._raised and not self._undisturbed:
             self._raised = True
-            self.on_stop()
             raise KeyboardInterrupt
 
     @contextmanager
@@ -124,12 +126,16 @@ class Interruption:
         with self._lock:
             self._undisturbed += 1
             if self.requested and self._deadline is None:
-                self._deadline = time.monotonic() + self.patience_s
+                self._end_within(self.patience_s)
         try:
             yield
         finally:
             self._undisturbed -= 1
         self.raise_if_due()
+
+    def _end_within(self, seconds: float) -> None:
+        ends = time.monotonic() + seconds
+        self._deadline = ends if self._deadline is None else min(self._deadline, ends)
 
     def unwound(self) -> None:
         """Nothing is raised any more: the program is at its end."""

@@ -109,6 +109,7 @@ class Lease:
         self._mend = mend
         self._pause = pause
         self._tell = tell
+        self._held = False
         self._lost = False
         self._shown = 0.0
         self._ended = threading.Event()
@@ -116,10 +117,15 @@ class Lease:
 
     def __enter__(self) -> Lease:
         make_folder(self._folder.leases)
-        while not self._take():
-            pass
-        self._remove_earlier()
-        self._heart.start()
+        try:
+            while not self._take():
+                pass
+            self._remove_earlier()
+            self._heart.start()
+        except BaseException:
+            if self._held:
+                self.give_back()
+            raise
         return self
 
     def __exit__(
@@ -160,7 +166,8 @@ class Lease:
             )
         self.attempt = 1 if last is None else last.attempt + 1
         self._shown = time.monotonic()
-        return create_once(self._file("json"), _written(self.attempt))
+        self._held = create_once(self._file("json"), _written(self.attempt))
+        return self._held
 
     def _shows_life(self, last: Holder) -> bool:
         """Whether a run elsewhere, by whose clock its last beat is old, lives all the same: clocks may differ."""

@@ -48,7 +48,6 @@ class ProcessSignals:
         self._taken: tuple[signal.Signals, ...] = ()
         self._screen = os.dup(2)
         self._ending = threading.Lock()
-        interruption.on_stop = self._silence
 
     def take(self) -> None:
         """Begin; call it first, in the main thread: other threads inherit what is blocked.
@@ -120,14 +119,20 @@ class ProcessSignals:
         if heard is Heard.ENDS:
             self.end_now()
         elif heard is Heard.STOPS:
+            self._silence()
             signal.pthread_kill(_main_thread(), _TO_MAIN_THREAD)
 
     def _see_to_the_end(self) -> None:
         """End what has been asked to end and does not."""
         self._interruption.wait()
+        while not self._interruption.lost():
+            if self._interruption.overdue:
+                self.end_now()
+            time.sleep(_LOOK_EVERY_S)
+        self._interruption.hurry()
+        if not self._interruption.stops:
+            self._heed()
         while not self._interruption.overdue:
-            if not self._interruption.stops and self._interruption.lost():
-                self._heed()
             time.sleep(_LOOK_EVERY_S)
         self.end_now()
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from study.interruption import Heard, Interruption
+from study.interruption import PATIENCE_S, Heard, Interruption
 
 
 def test_while_trials_run_the_first_asks_the_second_unwinds_and_the_third_ends() -> None:
@@ -88,3 +88,16 @@ def test_a_pause_ends_when_the_end_is_asked_for() -> None:
     interruption.request()
     with pytest.raises(KeyboardInterrupt):
         interruption.pause(60)
+
+
+def test_where_nobody_would_answer_patience_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("study.interruption.time.monotonic", lambda: now)
+    interruption = Interruption()
+    interruption.patience_s = 20.0
+    interruption.hurry()
+    assert interruption.hear() is Heard.STOPS
+    now = 100.0 + PATIENCE_S
+    assert not interruption.overdue
+    now += 0.1
+    assert interruption.overdue
