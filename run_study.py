@@ -215,8 +215,17 @@ def rebuild_mlflow(
 
     What MLflow holds already stays, and a second time changes nothing.
     """
-    from study.tracking import MirrorError, MlflowMirror, default_tracking_uri, masked, mirror_errors
+    from study.tracking import (
+        MirrorError,
+        MlflowMirror,
+        default_tracking_uri,
+        masked,
+        mirror_errors,
+        require_tracking_uri,
+    )
 
+    if mlflow is not None:
+        require_tracking_uri(mlflow)
     mirror = MlflowMirror(mlflow or default_tracking_uri(results), results)
     try:
         read = mirror.sync_folder()

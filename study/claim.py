@@ -46,9 +46,15 @@ def claim(folder: ResultsFolder, study_file: Path, text: str, spec: StudySpec, p
     notes: tuple[str, ...] = ()
     if folder.study_file.exists() and folder.study_file.read_bytes() != text.encode():
         notes = _take_up(folder, study_file, spec, plan)
-    write_whole(folder.study_file, text.encode())
-    write_whole(folder.plan_file, (json.dumps(plan_document(plan), indent=2) + "\n").encode())
+    _keep(folder.study_file, text)
+    _keep(folder.plan_file, json.dumps(plan_document(plan), indent=2) + "\n")
     return notes
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write what is not there: the age of the plan tells when the study was given its form."""
+    if not path.exists() or path.read_bytes() != text.encode():
+        write_whole(path, text.encode())
 
 
 def _take_up(folder: ResultsFolder, study_file: Path, spec: StudySpec, plan: StudyPlan) -> tuple[str, ...]:

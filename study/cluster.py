@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,12 +15,6 @@ from study.ray_session import RaySession
 from study.spec import ResourcesSpec
 from study.threads import thread_variables, variables_set
 from study.tracking.address import masked_addresses
-
-ANSWER_WITHIN_S = 10.0
-"""How long an address that a user gave may take to answer; Ray itself asks for a quarter of an hour."""
-
-_HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
-"""How an HTTP/2 client, and so one of gRPC, begins; the server answers with a frame of the same type, 4."""
 
 
 class ClusterError(RuntimeError):
@@ -111,7 +104,7 @@ def start_ray(
     """Start a local Ray, or join the one at ``address``; gives how many trials fit side by side.
 
     Args:
-        address: of the cluster; it is sent the project's code.
+        address: of the cluster, HOST:PORT; it is sent the project's code.
         resources: what a trial asks for.
         backbones: of the study's cells; layers of the user's own are sent too.
         session: of the processes of a local Ray.
@@ -200,7 +193,6 @@ def masked_command() -> Iterator[None]:
 
 
 def _join(address: str, runtime_env: dict[str, Any]) -> None:
-    _require_answer(address)
     try:
         with _silent_stderr():
             try:
@@ -249,27 +241,6 @@ def _silent_stderr() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
-
-
-def _require_answer(address: str) -> None:
-    """Ask whether a server like Ray's listens at HOST:PORT; other forms of address are left to Ray.
-
-    Raises:
-        ClusterError: nobody does, or somebody else.
-    """
-    host, _, port = address.rpartition(":")
-    if not host or "/" in host or not port.isdecimal():
-        return
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_WITHIN_S) as connection:
-            if os.environ.get("RAY_USE_TLS", "0") != "0":
-                return
-            connection.sendall(_HTTP2_GREETING)
-            answer = connection.recv(9)
-    except (OSError, OverflowError) as error:
-        raise ClusterError(f"--address {address}: no Ray cluster there ({error})") from error
-    if answer[3:4] != b"\4":
-        raise ClusterError(f"--address {address}: no Ray cluster there (another program listens at this port)")
 
 
 def _slots_of(node: dict[str, Any], resources: ResourcesSpec) -> int:

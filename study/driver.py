@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +17,7 @@ from reports import TableFiles, write_tables
 from study.cell_run import PlannedTrial
 from study.claim import claim
 from study.cluster import Slots, gpus_of_cluster, slots_of_cluster, start_ray, stop_ray
+from study.cluster_address import answering_cluster
 from study.coordinator import StudyCoordinator
 from study.faults import StudyInterruptedError, require_folder
 from study.gpu_probe import packed_resources
@@ -24,7 +25,7 @@ from study.interruption import Interruption
 from study.kept_log import kept_log
 from study.lease import Lease
 from study.live_view import LiveView
-from study.location import absolute
+from study.location import absolute, is_remote
 from study.node_check import NodeNeeds, look_at_nodes, require_fit, told_differences
 from study.node_data import STORE_FOLDER
 from study.plan import StudyPlan
@@ -33,7 +34,7 @@ from study.provenance import git_state, library_versions
 from study.ray_session import RaySession
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec, StudySpec, read_study, study_text
-from study.tracking import MirrorThread, require_known_scheme
+from study.tracking import MirrorThread, default_tracking_uri, require_tracking_uri
 from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
 
@@ -91,6 +92,7 @@ def run_study(
         SpecError: the file is no study that can run. ResultsFolderError: the results folder holds another study, or
             another run works in it.
         DataError: a dataset cannot be prepared. ClusterError: no trial fits on the cluster.
+        ClusterAddressError: no cluster answers at the address. MirrorError: the tracking URI can be none.
         FolderError: no results or data can be written where they should be.
         NodeError: a node is not fit for the study. CodeError: the study's layers cannot be sent to the nodes.
         StudyInterruptedError: it was ended early; what ended is on record.
@@ -111,13 +113,15 @@ def _run_to_its_end(
     study_file: Path, folder: ResultsFolder, options: RunOptions, console: Console, interruption: Interruption
 ) -> StudyEnd | None:
     """Run what is left of the study and write its tables; None if it was interrupted."""
-    if options.mlflow is not None:
-        require_known_scheme(options.mlflow)
     text = study_text(study_file, options.name)
     spec = read_study(text, str(study_file))
     plan = plan_study(spec)
+    if options.mlflow is not None:
+        require_tracking_uri(options.mlflow)
+    if options.address is not None:
+        options = replace(options, address=answering_cluster(options.address))
     require_folder(folder.root, "--results")
-    with Lease(folder, tell=partial(console.print, markup=False, highlight=False, soft_wrap=True)) as lease:
+    with Lease(folder, tell=_teller(console)) as lease:
         interruption.last_acts.append(lease.give_back)
         interruption.patience_s = UNWINDING_S
         for note in claim(folder, study_file, text, spec, plan):
@@ -131,7 +135,7 @@ def _run_to_its_end(
         else:
             tables = write_tables(folder.root, folder.tables)
             if options.mlflow is not None:
-                with MirrorThread(options.mlflow, folder.root):
+                with MirrorThread(options.mlflow, folder.root, tell=_teller(console)):
                     pass  # nothing to train, but this server may not have it yet
     return StudyEnd(tables, _tell_of_failures(coordinator, folder, console)) if tables is not None else None
 
@@ -184,6 +188,8 @@ def _train(
         interruption.lost = lambda: session.gone
         with interruption.undisturbed():
             slots = start_ray(options.address, spec.resources, {cell.backbone for cell in plan.cells}, session)
+        if options.address is not None:
+            _teller(console)(f"joined the Ray cluster at {options.address}")
         if spec.resources.gpus_per_trial == "auto":
             slots = _decide_gpus(assign, plan, folder, console)
         _check_nodes(assign.resources, options, slots, console)
@@ -191,8 +197,14 @@ def _train(
         console.print(
             f"{spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}", markup=False, soft_wrap=True
         )
+        if is_remote(folder.root) and options.mlflow is None:
+            _teller(console)(f"no database lies in an object store: MLflow's is {default_tracking_uri(folder.root)}")
         with MirrorThread(
-            options.mlflow, folder.root, done=lambda: coordinator.done, ended_cells=lambda: coordinator.ended_cells
+            options.mlflow,
+            folder.root,
+            done=lambda: coordinator.done,
+            ended_cells=lambda: coordinator.ended_cells,
+            tell=_teller(console),
         ):
             with LiveView(lambda: coordinator.view(slots.total), console):
                 tune_study(coordinator, folder, slots, lease, interruption)
@@ -202,6 +214,11 @@ def _train(
         interruption.lost = lambda: False
         with interruption.undisturbed():
             stop_ray(session)
+
+
+def _teller(console: Console) -> Callable[[str], object]:
+    """Prints lines as they are."""
+    return partial(console.print, markup=False, highlight=False, soft_wrap=True)
 
 
 def _decide_gpus(assign: _Assignments, plan: StudyPlan, folder: ResultsFolder, console: Console) -> Slots:

@@ -63,6 +63,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     from reports import ResultsError
     from study.best import BestError
     from study.cluster import ClusterError
+    from study.cluster_address import ClusterAddressError
     from study.found_study import NoStudyError
     from study.given_place import GivenPlaceError
     from study.journal import JournalError
@@ -82,6 +83,7 @@ def user_errors() -> tuple[type[Exception], ...]:
 
     return (
         BestError,
+        ClusterAddressError,
         ClusterError,
         CodeError,
         ConfigError,

@@ -23,7 +23,7 @@ def require_study(results: Path, needed: str = "plan.json") -> None:
         cause = "there is no such folder"
     elif not is_remote(results) and not results.is_dir():
         cause = "it is a file"
-    elif not is_there(results / needed):
+    elif not is_there(results, needed):
         cause = f"{needed} is missing"
     else:
         return

@@ -24,6 +24,9 @@ from study.tracking.address import masked_addresses
 BYTES_A_FILE, OLDER_FILES = 10 * 2**20, 3
 """A log that has grown so large becomes ``NAME.1``, and that ``NAME.2``; the oldest goes."""
 
+BYTES_A_PART, PARTS_ON_DISK = 2 * 2**20, 20
+"""Of a log in parts: a part that has grown so large is left alone from then on, and so many stay on this machine."""
+
 LONGEST_MESSAGE = 8000
 _LINES_WAITING = 10_000
 _FIELDS = ("trial", "cell", "phase", "node")
@@ -59,21 +62,25 @@ class StudyLog:
 
     Args:
         path: of the file, on this machine.
+        in_parts: ``path`` is a folder instead, of numbered files: what one holds never moves to another.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, in_parts: bool = False) -> None:
         self._path = path
+        self._in_parts = in_parts
         self._logger = logging.getLogger(_OURS)
         self._level = self._logger.level
         self._screen = _Screen(logging.WARNING)
-        self._file = _File(path, maxBytes=BYTES_A_FILE, backupCount=OLDER_FILES, delay=True, encoding="utf-8")
+        self._file = _Parts(path) if in_parts else _File(path, BYTES_A_FILE)
         self._file.setFormatter(JsonLine())
         self._queue = _Queue(queue.Queue(_LINES_WAITING))
         self._listener = QueueListener(self._queue.queue, self._file)
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that there are now, the oldest lines first."""
+        """The files that there are now on this machine, the oldest lines first."""
+        if self._in_parts:
+            return tuple(sorted(self._path.glob("*.jsonl")))
         older = [self._path.with_name(f"{self._path.name}.{number}") for number in range(OLDER_FILES, 0, -1)]
         return tuple(path for path in (*older, self._path) if path.exists())
 
@@ -123,6 +130,9 @@ class _File(RotatingFileHandler):
 
     lost = 0
 
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        super().__init__(path, maxBytes=most_bytes, backupCount=OLDER_FILES, delay=True, encoding="utf-8")
+
     def emit(self, record: logging.LogRecord) -> None:
         lost = self.lost
         super().emit(record)
@@ -150,6 +160,29 @@ class _File(RotatingFileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
         self.lost += 1
+
+
+class _Parts(_File):
+    """Goes on in a next file where the other renames."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number = 1
+        super().__init__(self._part(1), BYTES_A_PART)
+
+    def _part(self, number: int) -> Path:
+        return self._folder / f"{number:04d}.jsonl"
+
+    def doRollover(self) -> None:  # noqa: N802 - logging's own name
+        if self.stream is not None:
+            self.stream.close()
+        self.stream = self._open_next()
+        self._part(self._number - PARTS_ON_DISK).unlink(missing_ok=True)
+
+    def _open_next(self) -> Any:
+        self._number += 1
+        self.baseFilename = str(self._part(self._number))
+        return self._open()
 
 
 class _Queue(QueueHandler):

@@ -10,7 +10,7 @@ from reports import TableFiles, render_terminal
 from reports.tables.terminal import WIDTH
 from study.location import absolute
 from study.results import ResultsFolder
-from study.tracking import default_tracking_uri, masked, ui_command, ui_page
+from study.tracking import default_tracking_uri, masked, to_fill_in, ui_command, ui_page
 
 
 def print_outcome(files: TableFiles, results: Path, mlflow: str | None, console: Console) -> None:
@@ -25,6 +25,7 @@ def print_outcome(files: TableFiles, results: Path, mlflow: str | None, console:
         ("weights", f"{folder.weights}/*.pt"),
         ("MLflow", masked(tracking_uri)),
         ("its pages", ui_command(tracking_uri)),
+        ("", to_fill_in(tracking_uri)),
         ("", f"then open {ui_page()}" if mlflow is None else ""),
     ):
         if place:

@@ -79,7 +79,7 @@ class ResultsFolder:
 
     @property
     def logs(self) -> Path:
-        """In an object store, where nothing can be appended: a log of each run, by the number of its lease."""
+        """In an object store, where nothing can be appended: a folder for each run, by the number of its lease."""
         return self.root / "log"
 
     @property

@@ -28,20 +28,20 @@ def require_bucket(place: Path, otherwise: str = "name another place") -> None:
         raise _no_bucket(place, otherwise)
 
 
-def is_there(file: Path) -> bool:
-    """Whether there is such a file or object.
+def is_there(folder: Path, name: str) -> bool:
+    """Whether ``folder`` has a file, a folder or an object of that name.
 
     Raises:
         StoreAccessError: the store cannot be asked, or has no such bucket.
         OSError: the disk cannot be asked.
     """
-    if not is_remote(file):
-        return file.exists()
-    if _asked(file, _path(file)):
+    if not is_remote(folder):
+        return (folder / name).exists()
+    if _asked(folder, _path(folder / name)):
         return True
-    if _has_bucket(file):
+    if _has_bucket(folder):
         return False
-    raise _no_bucket(file, "name another place")
+    raise _no_bucket(folder, "name another place")
 
 
 def _has_bucket(place: Path) -> bool:

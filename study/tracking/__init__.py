@@ -5,7 +5,8 @@ from study.tracking.address import (
     default_tracking_uri,
     masked,
     masked_text,
-    require_known_scheme,
+    require_tracking_uri,
+    to_fill_in,
     ui_command,
     ui_page,
 )
@@ -21,7 +22,8 @@ __all__ = [
     "masked",
     "masked_text",
     "mirror_errors",
-    "require_known_scheme",
+    "require_tracking_uri",
+    "to_fill_in",
     "ui_command",
     "ui_page",
 ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import re
 import shlex
 import sys
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 from study.location import is_remote
-from study.whole_files import replacing
 
 CLIENT_SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -28,6 +29,7 @@ _TALKATIVE = {
     "mlflow.store.db.utils": logging.CRITICAL,
     "alembic.runtime.migration": logging.WARNING,
 }
+_LONGEST_FOLDER_NAME = 150
 _SECRET_KEY = r"[^=&;?]*(?:pass|pwd|token|secret|key|sig|auth|cred)[^=&;]*"
 
 
@@ -35,27 +37,40 @@ class MirrorError(ValueError):
     """A results folder that cannot be mirrored, or an address that is none: what is wrong and how to mend it."""
 
 
+URI_VARIABLE = "MLFLOW_TRACKING_URI"
+"""Of the environment: where a printed command looks for an address that holds a secret."""
+
 SCHEMES = ("sqlite", "postgresql", "mysql", "mssql", "http", "https", "databricks")
 """What a tracking URI may begin with; databases also with a driver, as in ``mysql+pymysql``."""
 
 
-def require_known_scheme(tracking_uri: str) -> None:
+def require_tracking_uri(tracking_uri: str) -> None:
     """Refuse a tracking URI that MLflow could never open.
 
     Raises:
-        MirrorError: it begins with none of :data:`SCHEMES`.
+        MirrorError: it begins with none of :data:`SCHEMES`, or is a server's without a host or with no port's number.
     """
     scheme = tracking_uri.partition(":")[0].partition("+")[0]
     if scheme not in SCHEMES:
         raise MirrorError(
             f"--mlflow {masked(tracking_uri)}: expected a URI that begins with one of {', '.join(SCHEMES)}"
         )
+    if scheme in ("http", "https") and not _names_a_host(tracking_uri):
+        raise MirrorError(f"--mlflow {masked(tracking_uri)}: found no server in it, expected {scheme}://HOST:PORT")
+
+
+def _names_a_host(tracking_uri: str) -> bool:
+    try:
+        parts = urlsplit(tracking_uri)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of the port
+        return False
 
 
 def default_tracking_uri(results: Path) -> str:
     """A database in the results folder itself: no server is needed.
 
-    No database can lie in an object store: that of such a study is in ``results/NAME`` of the working folder.
+    No database can lie in an object store: that of such a study is in a folder of the working folder's ``results``.
     """
     return f"sqlite:///{_folder_on_disk(results) / 'mlflow.db'}"
 
@@ -66,7 +81,17 @@ def artifact_location(tracking_uri: str, results: Path) -> str | None:
 
 
 def _folder_on_disk(results: Path) -> Path:
-    return (Path("results") / results.name if is_remote(results) else results).absolute()
+    return (Path("results") / _one_name(str(results)) if is_remote(results) else results).absolute()
+
+
+def _one_name(url: str) -> str:
+    """``url`` as the name of a folder that no other has, and no study: theirs know no ``+``."""
+    scheme, _, path = url.rstrip("/").partition("://")
+    parts = (quote(part, safe="").replace("~", "%7E").replace("%", "~") for part in path.split("/"))
+    name = "+".join([scheme, *parts])
+    if len(name) <= _LONGEST_FOLDER_NAME:
+        return name
+    return f"{name[:_LONGEST_FOLDER_NAME]}+{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def masked(tracking_uri: str) -> str:
@@ -97,12 +122,23 @@ def ui_command(tracking_uri: str, port: int = 5000) -> str:
     It serves this machine alone. For a server, whose pages are open already, it is their address.
     """
     if _is_server(tracking_uri):
-        return masked(tracking_uri)
+        # The browser asks for a name and password.
+        return masked(re.sub(r"^(https?://)[^/?#]*@", r"\1", tracking_uri))
     # One worker without the job runner: two processes in place of fifteen.
     program = f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {shlex.quote(sys.executable)} -m mlflow ui"
-    return (
-        f"{program} --backend-store-uri {shlex.quote(masked(tracking_uri))} --host 127.0.0.1 --port {port} --workers 1"
-    )
+    return f"{program} --backend-store-uri {in_shell(tracking_uri)} --host 127.0.0.1 --port {port} --workers 1"
+
+
+def in_shell(tracking_uri: str) -> str:
+    """``tracking_uri`` in a command that is printed, to be pasted: a variable stands for one that holds a secret."""
+    return shlex.quote(tracking_uri) if masked(tracking_uri) == tracking_uri else f'"${URI_VARIABLE}"'
+
+
+def to_fill_in(tracking_uri: str) -> str:
+    """What a command with :func:`in_shell` in it needs to be told; empty where it holds all."""
+    if masked(tracking_uri) == tracking_uri:
+        return ""
+    return f"where {URI_VARIABLE} is {masked(tracking_uri)}, with what *** stands for"
 
 
 def ui_page(experiment_id: str = "1", port: int = 5000) -> str:
@@ -122,33 +158,6 @@ def set_client_settings() -> None:
         os.environ.setdefault(name, value)
     for name, level in _TALKATIVE.items():
         logging.getLogger(name).setLevel(level)
-
-
-def create_database(tracking_uri: str) -> None:
-    """Make the sqlite database of ``tracking_uri`` where there is none; nothing for other addresses.
-
-    The tables are made in a file that takes its name when it is whole. A database whose making was cut short
-    by Ctrl-C or a crash would be refused by MLflow for ever.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
-    path = _database_path(tracking_uri)
-    if path is None or (path.exists() and path.stat().st_size > 0):
-        return
-    from mlflow import MlflowClient
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        MlflowClient(tracking_uri=f"sqlite:///{temporary.absolute()}")
-
-
-def _database_path(tracking_uri: str) -> Path | None:
-    prefix = "sqlite:///"
-    name = tracking_uri.removeprefix(prefix)
-    if not tracking_uri.startswith(prefix) or name in ("", ":memory:") or "?" in name:
-        return None
-    return Path(name)
 
 
 def _is_server(tracking_uri: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -10,11 +11,23 @@ from pathlib import Path
 from types import TracebackType
 
 from study.store import store_trouble
-from study.tracking.address import MirrorError, default_tracking_uri, masked, masked_text
+from study.tracking.address import (
+    MirrorError,
+    default_tracking_uri,
+    in_shell,
+    masked,
+    masked_text,
+    to_fill_in,
+)
 from study.tracking.mirror import MlflowMirror
 from study.tracking.runs import mirror_errors
 
 _log = logging.getLogger(__name__)
+
+LAST_WAIT_S = 60.0
+"""The longest that the end of a study waits for MLflow. What is left then is for ``rebuild-mlflow``."""
+
+_SAID_AFTER_S = 2.0
 
 
 class MirrorThread:
@@ -23,13 +36,15 @@ class MirrorThread:
     A server that is down or a database that is locked is said once in the log, as a warning, and tried again in
     the next round; its return is said too.
 
-    As a context manager it starts at the beginning of the block and stops at its end.
+    As a context manager it starts at the beginning of the block and stops at its end, which waits for a last pass: not
+    where MLflow refuses it, and never longer than :data:`LAST_WAIT_S`.
 
     Args:
         tracking_uri: of an MLflow server or database; None for a database in the results folder.
         results: the study's results folder; its ``plan.json`` must be there.
         done: asked at the end of the block: whether the study has finished. A block left by an exception has not.
         ended_cells: asked then too: ids of the cells that have, where the study has not.
+        tell: takes the line that says what the end waits for.
         interval_s: seconds between two passes.
 
     Raises:
@@ -43,10 +58,12 @@ class MirrorThread:
         *,
         done: Callable[[], bool] = lambda: True,
         ended_cells: Callable[[], Collection[str]] = tuple,
+        tell: Callable[[str], object] = _log.info,
         interval_s: float = 5.0,
     ) -> None:
         self._mirror = MlflowMirror(tracking_uri or default_tracking_uri(results), results)
-        self._uri_option = "" if tracking_uri is None else f" --mlflow {masked(tracking_uri)}"
+        self._given_uri = tracking_uri
+        self._tell = tell
         self._done = done
         self._ended_cells = ended_cells
         self._interval_s = interval_s
@@ -77,7 +94,7 @@ class MirrorThread:
         """One pass over the folder; False where MLflow could not be reached."""
         return self._guarded(self._pass)
 
-    def stop(self, *, complete: bool = True, timeout_s: float = 60.0) -> bool:
+    def stop(self, *, complete: bool = True, timeout_s: float = LAST_WAIT_S) -> bool:
         """Make a last pass, mark the study and end the thread.
 
         Args:
@@ -91,18 +108,32 @@ class MirrorThread:
         self._finished = complete
         self._stopping.set()
         if self._thread.ident is not None:
-            self._thread.join(timeout_s)
+            self._wait(timeout_s)
         if not self._complete:
             _log.warning(
-                "MLflow at %s is not complete for study %s (waited %.0f s); the records are. Complete it with: "
-                "run_study.py rebuild-mlflow %s%s",
+                "MLflow at %s is not complete for study %s (waited %.0f s); the records are. Complete it with: %s",
                 masked(self._mirror.tracking_uri),
                 self._mirror.study,
                 time.monotonic() - began,
-                self._mirror.results,
-                self._uri_option,
+                self._rebuild_command(),
             )
         return self._complete
+
+    def _wait(self, timeout_s: float) -> None:
+        self._thread.join(min(_SAID_AFTER_S, timeout_s))
+        if self._thread.is_alive() and timeout_s > _SAID_AFTER_S:
+            self._tell(
+                f"the records of {self._mirror.study} are complete; waiting for MLflow at "
+                f"{masked(self._mirror.tracking_uri)} to take the last of them, at most {timeout_s:g} s"
+            )
+            self._thread.join(timeout_s - _SAID_AFTER_S)
+
+    def _rebuild_command(self) -> str:
+        command = f"run_study.py rebuild-mlflow {shlex.quote(str(self._mirror.results))}"
+        if self._given_uri is None:
+            return command
+        secret = to_fill_in(self._given_uri)
+        return f"{command} --mlflow {in_shell(self._given_uri)}{f' ({secret})' if secret else ''}"
 
     def _loop(self) -> None:
         while True:

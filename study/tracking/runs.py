@@ -9,8 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from study.location import is_remote
-from study.tracking.address import create_database, set_client_settings
+from study.tracking.address import set_client_settings
 from study.tracking.content import MetricRow
+from study.tracking.database import create_database, require_database
 from study.tracking.finished_files import FinishedFile
 from study.tracking.state import STATE_TAG, hash_of
 
@@ -96,6 +97,7 @@ class MirroredRuns:
     ) -> None:
         set_client_settings()
         create_database(tracking_uri)
+        require_database(tracking_uri)
         from mlflow import MlflowClient
 
         self._tracking_uri = tracking_uri

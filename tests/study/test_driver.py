@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,15 @@ from rich.console import Console
 
 from study import driver
 from study.claim import claim
+from study.cluster_address import ClusterAddressError
 from study.driver import RunOptions, run_study
 from study.faults import FolderError, StudyInterruptedError
 from study.lease import Lease
 from study.plan import plan, plan_document
 from study.results import ResultsFolder, ResultsFolderError
 from study.spec import load_study
+from study.tracking import MirrorError
+from study.whole_files import stamp
 
 STUDY = """\
 name: made
@@ -49,6 +53,35 @@ def claimed(folder: ResultsFolder, file: Path) -> None:
 
 def options(tmp_path: Path) -> RunOptions:
     return RunOptions(results=tmp_path / "results", data=tmp_path / "data", address=None, mlflow=None)
+
+
+def test_an_unchanged_plan_is_left_alone(folder: ResultsFolder, tmp_path: Path) -> None:
+    file = study_file(tmp_path)
+    claimed(folder, file)
+    kept = (folder.study_file, folder.plan_file)
+    before = [stamp(path) for path in kept]
+    claimed(folder, file)
+    assert [stamp(path) for path in kept] == before
+    claimed(folder, study_file(tmp_path, **{"trials: 4": "trials: 5"}))
+    assert all(stamp(path) != old for path, old in zip(kept, before, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"address": "ray://127.0.0.1:10001"}, ClusterAddressError),
+        ({"address": "nowhere"}, ClusterAddressError),
+        ({"mlflow": "http://"}, MirrorError),
+        ({"mlflow": "ftp://host"}, MirrorError),
+    ],
+)
+def test_a_refused_address_leaves_nothing_behind(
+    tmp_path: Path, change: dict[str, str], error: type[Exception]
+) -> None:
+    file = study_file(tmp_path)
+    with pytest.raises(error):
+        run_study(file, replace(options(tmp_path), **change), Console(file=io.StringIO()))
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_new_folder_says_what_was_asked_for(folder: ResultsFolder, tmp_path: Path) -> None:

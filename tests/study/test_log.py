@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from made_trials import assignment
 
+from study import kept_log as kept
 from study import log as study_log
 from study import trial, worker
 from study.kept_log import kept_log
@@ -218,13 +219,44 @@ def test_in_an_object_store_each_run_has_a_log_that_is_taken_there(bucket_url: s
     with kept_log(folder, 7, every_s=0.01):
         ours.info("early")
         for _ in range(2000):
-            if (folder.logs / "000007.jsonl").exists():
+            if (folder.logs / "000007" / "0001.jsonl").exists():
                 break
             threading.Event().wait(0.01)
-        assert b"early" in (folder.logs / "000007.jsonl").read_bytes(), "while the run goes on"
+        assert b"early" in (folder.logs / "000007" / "0001.jsonl").read_bytes(), "while the run goes on"
         ours.info("late")
-    messages = [json.loads(line)["message"] for line in (folder.logs / "000007.jsonl").read_bytes().splitlines()]
+    messages = [
+        json.loads(line)["message"] for line in (folder.logs / "000007" / "0001.jsonl").read_bytes().splitlines()
+    ]
     assert messages == ["early", "late"]
+
+
+def test_a_log_in_parts_leaves_full_parts_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_log, "BYTES_A_PART", 500)
+    monkeypatch.setattr(study_log, "PARTS_ON_DISK", 3)
+    with StudyLog(tmp_path, in_parts=True) as log:
+        for number in range(20):
+            ours.info("line %02d %s", number, "x" * 100)
+    assert [path.name for path in log.files] == ["0008.jsonl", "0009.jsonl", "0010.jsonl"], "two lines a part"
+    assert [line["message"][:7] for line in lines(log)] == [f"line {number}" for number in range(14, 20)]
+    assert all(path.stat().st_size <= 500 for path in log.files)
+
+
+def test_only_what_is_new_of_a_log_is_taken_to_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_log, "BYTES_A_PART", 500)
+    written: list[str] = []
+    monkeypatch.setattr(kept, "write_whole", lambda path, _: written.append(path.name))
+    taker = kept._Taker(log := StudyLog(tmp_path / "scratch", in_parts=True), tmp_path / "store")
+    (tmp_path / "scratch").mkdir()
+    with log:
+        for number in range(5):
+            ours.info("line %02d %s", number, "x" * 100)
+        log._listener.stop()  # by now all is in the files
+        taker.take()
+        taker.take()
+        log._listener.start()
+        ours.info("more")
+    taker.take()
+    assert written == ["0001.jsonl", "0002.jsonl", "0003.jsonl", "0003.jsonl"], "two lines a part, and one more"
 
 
 def test_a_store_that_is_not_there_hurts_nobody(bucket_url: str) -> None:

@@ -26,9 +26,9 @@ def test_a_bucket_that_is_not_there_is_named_with_its_option(bucket_url: str) ->
 def test_an_object_is_there_or_not(bucket_url: str) -> None:
     place = location(f"{bucket_url}/zinc")
     write_whole(place / "plan.json", b"{}")
-    assert is_there(place / "plan.json")
-    assert is_there(place), "a folder is what lies in it"
-    assert not is_there(place / "plan.jso")
+    assert is_there(place, "plan.json")
+    assert is_there(place.parent, "zinc"), "a folder is what lies in it"
+    assert not is_there(place, "plan.jso")
     require_bucket(place)
 
 
@@ -39,7 +39,7 @@ def test_a_study_in_a_bucket(bucket_url: str) -> None:
         require_study(place)
     write_whole(place / "plan.json", b"{}")
     require_study(place)
-    with pytest.raises(StoreAccessError, match=r"^s3://no-such-bucket/plan.json: there is no such bucket"):
+    with pytest.raises(StoreAccessError, match=r"^s3://no-such-bucket/: there is no such bucket"):
         require_study(location("s3://no-such-bucket"))
 
 

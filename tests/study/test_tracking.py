@@ -28,13 +28,15 @@ from study.tracking import (
     MlflowMirror,
     changes,
     default_tracking_uri,
+    loop,
     masked,
     masked_text,
     ui_command,
     ui_page,
 )
-from study.tracking.address import CLIENT_SETTINGS, create_database, require_known_scheme, set_client_settings
+from study.tracking.address import CLIENT_SETTINGS, require_tracking_uri, set_client_settings
 from study.tracking.content import RUN_STATUS, MetricRow, epoch_metrics, final_metrics, trial_parameters
+from study.tracking.database import create_database
 from study.tracking.loop import MirrorThread
 from study.tracking.names import cell_names, read_plan, trial_name
 from study.tracking.state import MirrorState
@@ -945,6 +947,45 @@ def test_a_thread_whose_server_never_came_says_how_to_complete_the_mirror(
     assert "hunter2" not in caplog.text
 
 
+def test_the_end_says_what_it_waits_for_and_waits_no_longer_than_it_may(
+    folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "_SAID_AFTER_S", 0.1)
+    told: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"http://someone:hunter2@127.0.0.1:{silent.getsockname()[1]}"
+        thread = MirrorThread(uri, folder.root, tell=told.append)
+        thread.start()
+        assert thread.stop(timeout_s=0.5) is False
+    assert told == [
+        f"the records of quickstart are complete; waiting for MLflow at {masked(uri)} to take the last of them, "
+        "at most 0.5 s"
+    ]
+
+
+def test_the_end_says_nothing_where_it_need_not_wait(folder: ResultsFolder) -> None:
+    told: list[str] = []
+    with MirrorThread(None, folder.root, tell=told.append, interval_s=3600):
+        pass
+    assert told == []
+
+
+def test_a_database_whose_server_refuses_is_said_at_once_by_its_own_error(
+    folder: ResultsFolder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("psycopg")
+    uri = a_refusing_uri().replace("http://", "postgresql+psycopg://") + "/studies"
+
+    def retried(_: str) -> None:
+        raise AssertionError("this is MLflow's own way in, which tries ten times")
+
+    monkeypatch.setattr("mlflow.store.db.utils.create_sqlalchemy_engine_with_retry", retried)
+    assert MirrorThread(uri, folder.root).step() is False
+    (told,) = (entry.getMessage() for entry in caplog.records)
+    assert "Connection refused" in told
+    assert "hunter2" not in told
+
+
 def test_a_file_that_is_no_database_raises_nothing(folder: ResultsFolder, caplog: pytest.LogCaptureFixture) -> None:
     (folder.root / "mlflow.db").write_bytes(b"this is not a database" * 100)
     assert MirrorThread(None, folder.root).step() is False
@@ -1014,7 +1055,7 @@ def test_the_pages_open_with_one_command(tmp_path: Path) -> None:
     command = ui_command(f"sqlite:///{tmp_path}/my results/mlflow.db", port=5001)
     assert f"--backend-store-uri 'sqlite:///{tmp_path}/my results/mlflow.db'" in command
     assert "--host 127.0.0.1 --port 5001" in command
-    assert ui_command("https://me:secret@host") == "https://me:***@host"
+    assert ui_command("https://me:secret@host/path") == "https://host/path", "the browser asks"
     assert ui_page(port=5001) == "http://127.0.0.1:5001/#/experiments/1?workflowType=machine_learning"
 
 
@@ -1092,9 +1133,9 @@ def test_every_status_of_a_record_has_one_in_mlflow() -> None:
 @pytest.mark.parametrize("uri", ["foo://bar", "runs.db", "ftp://host/x"])
 def test_an_address_that_mlflow_could_never_open_is_refused(uri: str) -> None:
     with pytest.raises(MirrorError, match="expected a URI that begins with one of sqlite"):
-        require_known_scheme(uri)
+        require_tracking_uri(uri)
 
 
 @pytest.mark.parametrize("uri", ["sqlite:////tmp/m.db", "http://127.0.0.1:5000", "mysql+pymysql://u:p@h/d"])
 def test_known_addresses_pass(uri: str) -> None:
-    require_known_scheme(uri)
+    require_tracking_uri(uri)

@@ -1,0 +1,59 @@
+"""The database that a tracking URI names: made where it is a file, and asked first where it is a server's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from study.whole_files import replacing
+
+ANSWER_WITHIN_S = 10
+"""How long a database's server may take to answer."""
+
+_TAKES_A_TIMEOUT = ("postgresql", "mysql")
+
+
+def create_database(tracking_uri: str) -> None:
+    """Make the sqlite database of ``tracking_uri`` where there is none; nothing for other addresses.
+
+    The tables are made in a file that takes its name when it is whole. A database whose making was cut short
+    by Ctrl-C or a crash would be refused by MLflow for ever.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    path = _database_path(tracking_uri)
+    if path is None or (path.exists() and path.stat().st_size > 0):
+        return
+    from mlflow import MlflowClient
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        MlflowClient(tracking_uri=f"sqlite:///{temporary.absolute()}")
+
+
+def _database_path(tracking_uri: str) -> Path | None:
+    prefix = "sqlite:///"
+    name = tracking_uri.removeprefix(prefix)
+    if not tracking_uri.startswith(prefix) or name in ("", ":memory:") or "?" in name:
+        return None
+    return Path(name)
+
+
+def require_database(tracking_uri: str) -> None:
+    """Ask the server of a database whether it lets one in; nothing for other addresses.
+
+    MLflow itself would try ten times, for over a minute and without a word, before it said that a server refuses.
+
+    Raises:
+        sqlalchemy.exc.SQLAlchemyError: it does not, or not within :data:`ANSWER_WITHIN_S` (PostgreSQL and MySQL).
+        ImportError: the driver of such a database is not installed.
+    """
+    kind = tracking_uri.partition("://")[0].partition("+")[0]
+    if kind not in (*_TAKES_A_TIMEOUT, "mssql"):
+        return
+    from sqlalchemy import NullPool, create_engine
+    from sqlalchemy.engine import make_url
+
+    given = "connect_timeout" in make_url(tracking_uri).query
+    timeout = {"connect_timeout": ANSWER_WITHIN_S} if kind in _TAKES_A_TIMEOUT and not given else {}
+    create_engine(tracking_uri, poolclass=NullPool, connect_args=timeout).connect().close()
