@@ -9,6 +9,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from bimp.head_runs import HeadRuns
+
 BLOCK_EDGES = 2048
 """Edges of a block: a few rows for each fit into a core's cache, and a block is worth the calls that it takes."""
 
@@ -33,29 +35,6 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class HeadRuns:
-    """The edges once for each head, so that rows ``[nodes, heads, width]`` are summed as ``nodes * heads`` rows.
-
-    A run holds the edges of one end and one head: first all heads of node 0, then those of node 1.
-
-    Attributes:
-        starts: ``[nodes * heads + 1]``, where the runs begin and end.
-        rows: ``[edges * heads]``, which of the ``nodes * heads`` rows stands at the other end.
-        order: ``[edges * heads]``, where in a tensor ``[edges, heads]`` the number of each place stands.
-    """
-
-    starts: Tensor
-    rows: Tensor
-    order: Tensor
-
-    @cached_property
-    def place(self) -> Tensor:
-        """The inverse of ``order``."""
-        places = torch.arange(self.order.numel(), dtype=self.order.dtype)
-        return torch.empty_like(places).scatter_(0, self.order.long(), places)
-
-
-@dataclass(frozen=True, eq=False)
 class Adjacency:
     """The edges of one batch. All orders follow from ``edge_index``; each is found once, when it is first asked for.
 
@@ -67,7 +46,7 @@ class Adjacency:
     edge_index: Tensor
     num_nodes: int
     _normalised: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
-    _head_runs: dict[tuple[int, bool], HeadRuns] = field(default_factory=dict, init=False, repr=False)
+    _head_runs: dict[int, HeadRuns] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def num_edges(self) -> int:
@@ -141,14 +120,19 @@ class Adjacency:
         sums = torch.zeros_like(degree).index_add(0, self.source, weights).index_add(0, self.destination, weights)
         return weights, sums / 2
 
-    def head_runs(self, heads: int, *, by_source: bool = False) -> HeadRuns:
-        """The edges once for each of ``heads`` heads, in runs into each node, or out of each."""
-        if (heads, by_source) not in self._head_runs:
-            edges = self.by_source if by_source else self.each_edge
-            starts = self.source_starts if by_source else self.starts
-            others = self.destination_by_source if by_source else self.source
-            self._head_runs[heads, by_source] = _head_runs(heads, edges, starts, others)
-        return self._head_runs[heads, by_source]
+    def runs_into(self, heads: int) -> HeadRuns:
+        """The edges into each node, once for each of ``heads`` heads."""
+        return self._runs(heads, self.starts, self.destination, self.source)
+
+    def runs_out_of(self, heads: int) -> HeadRuns:
+        """The edges out of each node, in the order of ``by_source``, once for each of ``heads`` heads."""
+        source = self.source.index_select(0, self.by_source)
+        return self._runs(-heads, self.source_starts, source, self.destination_by_source)
+
+    def _runs(self, key: int, starts: Tensor, ends: Tensor, others: Tensor) -> HeadRuns:
+        if key not in self._head_runs:
+            self._head_runs[key] = HeadRuns(heads=abs(key), node_starts=starts, ends=ends, others=others)
+        return self._head_runs[key]
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -175,21 +159,3 @@ class Adjacency:
 
 def _starts(ascending: Tensor, num_nodes: int) -> Tensor:
     return torch.searchsorted(ascending, torch.arange(num_nodes + 1, device=ascending.device))
-
-
-def _head_runs(heads: int, edges: Tensor, starts: Tensor, others: Tensor) -> HeadRuns:
-    """Of the edges in runs, with their other ends: each run once for each head."""
-    each_head = torch.arange(heads)
-    lengths = starts.diff()
-    # Before an edge of head h stand the runs before its own, all heads of them, and h times its own run.
-    first = (starts[:-1] * (heads - 1)).repeat_interleave(lengths) + torch.arange(edges.numel())
-    places = torch.addcmul(first.unsqueeze(1), lengths.repeat_interleave(lengths).unsqueeze(1), each_head).view(-1)
-    # Half the memory to read wherever the layers go along the edges.
-    dtype = torch.int32 if edges.numel() * heads <= torch.iinfo(torch.int32).max else torch.int64
-    rows = torch.empty(places.numel(), dtype=dtype)
-    order = torch.empty_like(rows)
-    rows.scatter_(0, places, torch.add(others.unsqueeze(1) * heads, each_head).view(-1).to(dtype))
-    order.scatter_(0, places, torch.add(edges.unsqueeze(1) * heads, each_head).view(-1).to(dtype))
-    run_starts = torch.zeros(lengths.numel() * heads + 1, dtype=dtype)
-    run_starts[1:] = lengths.repeat_interleave(heads).cumsum(0)
-    return HeadRuns(starts=run_starts, rows=rows, order=order)

@@ -12,7 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bimp.adjacency import Adjacency, HeadRuns
+from bimp.adjacency import Adjacency
+from bimp.head_runs import HeadRuns
+from bimp.kernels.exponential import exp_
 from bimp.kernels.segments import sparse, sum_of_runs
 
 
@@ -57,32 +59,33 @@ class _Attend(torch.autograd.Function):
         slope: float,
     ) -> Tensor:
         exponentials = _logits(at_source, at_destination, adjacency, slope)
-        exponentials.sub_(_largest(at_source, at_destination, adjacency, slope)).exp_()
-        # The sum belongs to the destination, so it is divided by once for each node.
+        exp_(exponentials.sub_(_largest(at_source, at_destination, adjacency, slope)))
         total = sum_of_runs(exponentials, adjacency.each_edge, adjacency.starts)
-        share = torch.where(total > 0, total.reciprocal(), 0)
-        weights = exponentials if beta_hat is None else exponentials * beta_hat.unsqueeze(1)
+        attention = exponentials.div_(total.index_select(0, adjacency.destination))
+        weights = attention if beta_hat is None else attention * beta_hat.unsqueeze(1)
         values = values.contiguous()
-        attended = _sums_by_head(values, weights, adjacency.head_runs(values.shape[1])).mul_(share.unsqueeze(2))
         ctx.adjacency, ctx.slope = adjacency, slope
-        ctx.save_for_backward(values, at_source, at_destination, beta_hat, exponentials, share, attended)
-        return attended
+        ctx.save_for_backward(values, at_source, at_destination, beta_hat, attention)
+        return _sums_by_head(values, weights, adjacency.runs_into(values.shape[1]))
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        values, at_source, at_destination, beta_hat, exponentials, share, attended = ctx.saved_tensors
+        values, at_source, at_destination, beta_hat, attention = ctx.saved_tensors
         adjacency: Adjacency = ctx.adjacency
         heads = values.shape[1]
-        weights = exponentials if beta_hat is None else exponentials * beta_hat.unsqueeze(1)
-        grad_sum = grad * share.unsqueeze(2)
-        grad_values = _sums_by_head(grad_sum, weights, adjacency.head_runs(heads, by_source=True))
-        dots = _dots_by_head(grad_sum, values, adjacency.head_runs(heads))
-        mean_dots = (grad_sum * attended).sum(2)
-        grad_beta_hat = (dots * exponentials).sum(1) if beta_hat is not None and ctx.needs_input_grad[3] else None
-        if beta_hat is not None:
-            dots.mul_(beta_hat.unsqueeze(1))
-        grad_logits = dots.sub_(mean_dots.index_select(0, adjacency.destination)).mul_(exponentials)
+        weights = attention if beta_hat is None else attention * beta_hat.unsqueeze(1)
+        grad = grad.contiguous()
+        weights_by_source = weights.index_select(0, adjacency.by_source)
+        grad_values = _sums_by_head(grad, weights_by_source, adjacency.runs_out_of(heads))
+        grad_weights = _dots_by_head(grad, values, adjacency.runs_into(heads))
+        grad_beta_hat = None
+        if beta_hat is not None and ctx.needs_input_grad[3]:
+            grad_beta_hat = (grad_weights * attention).sum(1)
+        # Of the softmax: what the gradients have in common at a destination changes nothing.
+        share = grad_weights.mul_(weights)
+        common = sum_of_runs(share, adjacency.each_edge, adjacency.starts)
+        grad_logits = share.addcmul_(attention, common.index_select(0, adjacency.destination), value=-1)
         signs = at_source.index_select(0, adjacency.source)
         signs.add_(at_destination.index_select(0, adjacency.destination))
         grad_logits = torch.ops.aten.leaky_relu_backward(grad_logits, signs, ctx.slope, False)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from bimp.kernels.exponential import exp_
 from bimp.layers.row_norm import RowNorm
 
 Activation = Literal["relu", "elu", "none"]
@@ -21,6 +21,11 @@ def update_rows(before: Tensor | None, rows: Tensor, norm: RowNorm, activation: 
     """``before + activation(norm(rows))``, all ``[rows, width]``; None: nothing is added."""
     updated: Tensor = _UpdateRows.apply(before, rows, norm.weight, norm.bias, norm, activation)  # type: ignore[no-untyped-call]
     return updated
+
+
+def _elu(rows: Tensor) -> Tensor:
+    """ELU: ``exp(x) - 1`` below 0, where it is above x."""
+    return torch.maximum(rows, exp_(rows.clamp(max=0)).sub_(1))
 
 
 class _UpdateRows(torch.autograd.Function):
@@ -42,8 +47,7 @@ class _UpdateRows(torch.autograd.Function):
         if activation == "relu":
             activated.relu_()
         elif activation == "elu":
-            # Its exponentials are the dearest part; from the result follows the slope.
-            kept = F.elu_(activated)
+            kept = activated = _elu(activated)  # from the result follows the slope
         ctx.activation, ctx.of_rows, ctx.eps = activation, of_rows, norm.eps
         ctx.save_for_backward(rows, weight, mean, inverse_std, scale, shift, kept)
         if before is None:

@@ -1,0 +1,80 @@
+"""The edges of a batch once for each head of an attention, in the orders in which sums over them are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadRuns:
+    """Runs of edges that share an end, each run once for each head: those of node 0 and all heads, then of node 1.
+
+    With them rows ``[nodes, heads, width]`` are summed along the edges as ``nodes * heads`` rows in one operator.
+
+    Attributes:
+        heads: number of heads.
+        node_starts: ``[nodes + 1]``, where the edges of each node begin.
+        ends, others: the end that the edges are sorted by, and the other one, ``[edges]``.
+    """
+
+    heads: int
+    node_starts: Tensor
+    ends: Tensor
+    others: Tensor
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """``[nodes * heads + 1]``, where the runs begin and end."""
+        return torch.cat([self._run_first.view(-1), self._run_first.new_full((1,), self._total)])
+
+    @cached_property
+    def order(self) -> Tensor:
+        """``[edges * heads]``: at each place, where in a tensor ``[edges, heads]`` its number stands."""
+        shifts = (self._first - self._run_first) * self.heads + torch.arange(self.heads, dtype=self._dtype)
+        order = shifts.view(-1).repeat_interleave(self._lengths.repeat_interleave(self.heads), output_size=self._total)
+        return order.add_(torch.arange(0, self._total * self.heads, self.heads, dtype=self._dtype))
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """``[edges * heads]``: at each place, which of the ``nodes * heads`` rows stands at the other end."""
+        nodes = self._lengths.numel()
+        # Rows of a table for each node are copied faster than their numbers are worked out for each edge.
+        numbers = torch.arange(nodes * self.heads, dtype=self._dtype).view(nodes, self.heads)
+        return numbers.index_select(0, self.others).view(-1).index_select(0, self.order)
+
+    @cached_property
+    def place(self) -> Tensor:
+        """``[edges * heads]``, the inverse of ``order``: the place of each number of ``[edges, heads]``."""
+        before = self._run_first - self._first
+        each_edge = torch.arange(self.ends.numel(), dtype=self._dtype)
+        places = each_edge.repeat_interleave(self.heads, output_size=self._total)
+        return places.add_(before.index_select(0, self.ends).view(-1))
+
+    @property
+    def _total(self) -> int:
+        return self.ends.numel() * self.heads
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        # Half the memory to read wherever a layer goes along the edges.
+        largest = max(self.ends.numel(), self.node_starts.numel()) * self.heads**2
+        return torch.int32 if largest <= torch.iinfo(torch.int32).max else torch.int64
+
+    @cached_property
+    def _first(self) -> Tensor:
+        """Where the edges of each node begin, ``[nodes, 1]``."""
+        return self.node_starts[:-1, None].to(self._dtype)
+
+    @cached_property
+    def _lengths(self) -> Tensor:
+        return self.node_starts.diff().to(self._dtype)
+
+    @cached_property
+    def _run_first(self) -> Tensor:
+        """Where each run begins, ``[nodes, heads]``: behind all heads of the nodes before, and the heads before."""
+        each_head = torch.arange(self.heads, dtype=self._dtype)
+        return self._first * self.heads + self._lengths.unsqueeze(1) * each_head
