@@ -26,46 +26,48 @@ Capture = Callable[[Step], Step]
 
 def capture_on(device: torch.device, state: State) -> Capture:
     """How steps on ``device`` are captured; elsewhere than on a GPU they are left as they are."""
-    return CudaGraphs(state) if device.type == "cuda" else lambda step: step
+    return CudaGraphs(device, state) if device.type == "cuda" else lambda step: step
 
 
 class CudaGraphs:
     """Captures of one run. They share their memory: a step leaves nothing there that another would need.
 
     A step that cannot be captured is given back as it is, and so are all after it.
+
+    Args:
+        device: where the steps run.
+        state: what they change.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, device: torch.device, state: State) -> None:
         self._state = state
         self._pool = torch.cuda.graph_pool_handle()
+        # One for warming up and capturing, so that what libraries keep for a stream is there when it is captured.
+        self._side: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._has_failed = False
 
     def __call__(self, step: Step) -> Step:
         """Capture ``step``."""
         if self._has_failed:
             return step
-        stream = torch.cuda.current_stream()
-        self._warm_up(step, stream)
+        stream = torch.cuda.current_stream(self._side.device)
+        self._side.wait_stream(stream)
+        with torch.cuda.stream(self._side):
+            for _ in range(WARM_UP):
+                with unchanged(self._state):
+                    step()
+        stream.wait_stream(self._side)
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(graph, pool=self._pool):
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._side):
                 step()
         except RuntimeError as error:
-            torch.cuda.set_stream(stream)
+            torch.cuda.set_stream(stream)  # ending a capture that failed leaves the side stream the current one
             self._has_failed = True
             logger.warning("steps are not captured, and slower for it: %s", str(error).splitlines()[0])
             return step
         replay: Step = graph.replay
         return replay
-
-    def _warm_up(self, step: Step, stream: torch.cuda.Stream) -> None:
-        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        side.wait_stream(stream)
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UP):
-                with unchanged(self._state):
-                    step()
-        stream.wait_stream(side)
 
 
 @contextmanager
