@@ -11,8 +11,8 @@ from torch import Tensor
 
 from bimp.data import GraphSplit
 
-MOST_BUCKETS = 6
-"""Sizes for batches of one number of graphs. Each takes a capture; more than these save little padding."""
+MOST_BUCKETS = 4
+"""Sizes for batches of one number of graphs. Each takes a capture; more of them save little padding."""
 BATCHES_DRAWN = 512
 """How many batches are drawn to learn how their sizes spread."""
 SPREADS_ABOVE_MEAN = 4.0
