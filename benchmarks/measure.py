@@ -22,6 +22,15 @@ class Timings:
         """Medians in milliseconds, ``CPU (wall)``."""
         return f"{milliseconds(median(self.cpu))} ({milliseconds(median(self.wall))})"
 
+    @property
+    def wall_median(self) -> float:
+        """Median by the clock."""
+        return median(self.wall)
+
+    def over(self, steps: int) -> Timings:
+        """Of one of the ``steps`` that each turn took."""
+        return Timings(tuple(value / steps for value in self.cpu), tuple(value / steps for value in self.wall))
+
 
 @dataclass(frozen=True)
 class Ratio:

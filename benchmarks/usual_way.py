@@ -51,7 +51,7 @@ class UsualNetwork(nn.Module):
         if hasattr(self, "edge_embedding"):
             edge_attr = batch.edge_attr
             if edge_attr is None:
-                edge_attr = torch.ones(batch.num_edges, self.ones_dim, dtype=h.dtype)
+                edge_attr = h.new_ones(batch.num_edges, self.ones_dim)
             e_hat = self.edge_embedding(edge_attr)
             for layer in self.layers:
                 h, e_hat = layer(h, e_hat, batch.edge_index)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bimp.head_runs import HeadRuns
+from bimp.padding import Padding, RealRows
 
 BLOCK_EDGES = 2048
 """Edges of a block: a few rows for each fit into a core's cache, and a block is worth the calls that it takes."""
@@ -41,10 +42,12 @@ class Adjacency:
     Attributes:
         edge_index: ``[2, edges]`` int64; row 0 the source u, row 1 the destination v; sorted by destination.
         num_nodes: number of nodes.
+        padding: which nodes and edges are real; None: all.
     """
 
     edge_index: Tensor
     num_nodes: int
+    padding: Padding | None = None
     _normalised: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
     _head_runs: dict[int, HeadRuns] = field(default_factory=dict, init=False, repr=False)
 
@@ -52,6 +55,16 @@ class Adjacency:
     def num_edges(self) -> int:
         """Number of directed edges."""
         return self.edge_index.shape[1]
+
+    @property
+    def real_nodes(self) -> RealRows | None:
+        """Which nodes are real; None: all."""
+        return None if self.padding is None else self.padding.nodes
+
+    @property
+    def real_edges(self) -> RealRows | None:
+        """Which edges are real; None: all."""
+        return None if self.padding is None else self.padding.edges
 
     @cached_property
     def source(self) -> Tensor:

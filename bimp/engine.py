@@ -7,10 +7,10 @@ For that no random generator lives from one epoch to the next: the order of an e
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -18,9 +18,10 @@ from torch import Tensor
 
 from bimp.config import TrialConfig
 from bimp.data import GraphBatch, GraphSplit
-from bimp.data.positional import flip_signs
+from bimp.data.positional import draw_signs, flip_signs
+from bimp.device.run import DeviceRun
 from bimp.losses import supervised_loss
-from bimp.metrics import GateSpread, GateStatistics, MetricAccumulator
+from bimp.measurement import DivergedError, Evaluation, Meter
 from bimp.network import Network, NetworkOutput
 from bimp.tasks import task_of
 
@@ -30,20 +31,6 @@ SIGNS_SEED = 2**48
 
 RunStatus = Literal["running", "finished", "diverged"]
 """``running``: more epochs follow; ``finished``: the schedule, the last epoch or the time limit ended it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """What a network does on one split: mean losses, the metric, the gate's spread.
-
-    Losses are means over graphs and the metric is over the split; with ``reduction: batch`` all three are means of
-    the batches' values.
-    """
-
-    loss: float
-    unsupervised_loss: float | None
-    metric: float
-    gate: GateStatistics | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +58,6 @@ class EpochResult:
     checkpoint: Callable[[], dict[str, Any]]
 
 
-class DivergedError(ArithmeticError):
-    """A loss became infinite or not a number; the message says which and where."""
-
-
 class CheckpointError(ValueError):
     """A checkpoint that does not belong to this configuration or is of another format."""
 
@@ -97,8 +80,15 @@ def fit(
     run = TrainingRun(config, torch.device(device))
     if checkpoint is not None:
         run.restore(checkpoint)
+    if run.status == "running" and has_own_path(run.device):
+        run.on_device = DeviceRun(run.network, run.optimizer, config, run.loss, train, validation, run.device)
     while run.status == "running":
         yield run.one_epoch(train, validation)
+
+
+def has_own_path(device: torch.device) -> bool:
+    """Whether :class:`~bimp.device.run.DeviceRun` takes the place of the plain loops on ``device``."""
+    return device.type == "cuda"
 
 
 def evaluate(network: Network, config: TrialConfig, split: GraphSplit, device: torch.device | str) -> Evaluation:
@@ -147,6 +137,7 @@ class TrainingRun:
         self.seconds = 0.0
         self.status: RunStatus = "running"
         self.reason: str | None = None
+        self.on_device: DeviceRun | None = None
 
     def one_epoch(self, train: GraphSplit, validation: GraphSplit) -> EpochResult:
         """Train for an epoch and validate."""
@@ -154,8 +145,12 @@ class TrainingRun:
         self.epoch += 1
         trained, validated, cause = None, None, None
         try:
-            trained = self._train(train)
-            validated = evaluate(self.network, self.config, validation, self.device)
+            if self.on_device is None:
+                trained = self._train(train)
+                validated = evaluate(self.network, self.config, validation, self.device)
+            else:
+                trained = self.on_device.train(self._order(len(train)), partial(draw_signs, generator=self._signs()))
+                validated = self.on_device.evaluate()
         except DivergedError as error:
             cause = error
         return self.end_epoch(trained, validated, cause, time.perf_counter() - started)
@@ -189,7 +184,7 @@ class TrainingRun:
 
     def batches(self, train: GraphSplit) -> Iterator[GraphBatch]:
         """The batches of this epoch in the order of its seed, the signs of positional encodings drawn."""
-        signs = torch.Generator().manual_seed(self._epoch_seed() + SIGNS_SEED)
+        signs = self._signs()
         for batch in train.batches(self.config.train.batch_size, order=self._order(len(train))):
             yield batch if self.config.model.pos_enc_dim is None else flip_signs(batch, signs)
 
@@ -222,6 +217,9 @@ class TrainingRun:
     def _order(self, graphs: int) -> Tensor:
         generator = torch.Generator().manual_seed(self._epoch_seed())
         return torch.randperm(graphs, generator=generator)
+
+    def _signs(self) -> torch.Generator:
+        return torch.Generator().manual_seed(self._epoch_seed() + SIGNS_SEED)
 
     def _epoch_seed(self) -> int:
         return self.config.seed * 1_000_003 + self.epoch
@@ -269,53 +267,6 @@ class TrainingRun:
         self.seconds = checkpoint["seconds"]
         self.status = checkpoint["status"]
         self.reason = checkpoint["reason"]
-
-
-class Meter:
-    """Sums over the batches of a split; nothing leaves the device before :meth:`evaluation`."""
-
-    def __init__(self, config: TrialConfig) -> None:
-        task = task_of(config.dataset)
-        self.by_batch = config.train.reduction == "batch"
-        self.metric = MetricAccumulator(task.metric, task.num_outputs, config.train.reduction)
-        self.gate = GateSpread()
-        self.gated = bool(config.model.gated_layers)
-        self.weight = 0
-        self.loss: Tensor | float = 0.0
-        self.unsupervised_loss: Tensor | float = 0.0
-
-    def update(self, batch: GraphBatch, output: NetworkOutput, loss: Tensor, with_gate: bool = False) -> None:
-        """Add a batch, what the network says of it and its supervised loss."""
-        weight = 1 if self.by_batch else batch.num_graphs
-        self.weight += weight
-        self.loss = self.loss + loss.detach().double() * weight
-        if output.unsupervised_loss is not None:
-            unsupervised = output.unsupervised_loss.detach().double()
-            self.unsupervised_loss = self.unsupervised_loss + unsupervised * weight
-        self.metric.update(output.scores.detach(), batch.y)
-        if with_gate:
-            for gate in output.gates:
-                self.gate.update(gate.beta_hat, batch)
-
-    def finite_evaluation(self) -> Evaluation:
-        """As :meth:`evaluation`.
-
-        Raises:
-            DivergedError: the loss is not finite.
-        """
-        result = self.evaluation()
-        if not math.isfinite(result.loss):
-            raise DivergedError(f"loss {result.loss} in evaluation")
-        return result
-
-    def evaluation(self) -> Evaluation:
-        """What was summed so far."""
-        return Evaluation(
-            loss=float(self.loss) / self.weight,
-            unsupervised_loss=float(self.unsupervised_loss) / self.weight if self.gated else None,
-            metric=self.metric.value(),
-            gate=self.gate.value(),
-        )
 
 
 def _check_origin(config: TrialConfig, checkpoint: dict[str, Any]) -> None:

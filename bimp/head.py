@@ -14,9 +14,10 @@ from bimp.tasks import TaskSpec
 
 
 def read_out(rows: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
-    """One row for each graph out of its nodes' (equation 4 for the mean): ``[graphs, width]``."""
+    """One row for each real graph out of its nodes' (equation 4 for the mean): ``[graphs, width]``."""
     each_row = torch.arange(batch.num_nodes, device=rows.device)
-    return F.embedding_bag(each_row, rows, batch.ptr, mode=readout, include_last_offset=True)
+    of_graphs = F.embedding_bag(each_row, rows, batch.ptr, mode=readout, include_last_offset=True)
+    return of_graphs if batch.padding is None else of_graphs[:-1]
 
 
 class Head(nn.Module):

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from bimp.data.batch import GraphBatch
 from bimp.neighbourhood import sum_neighbour_rows
+from bimp.padding import UNLABELLED, labelled
 from bimp.semantics import CutAdjacency, CutScope
 from bimp.tasks import TaskKind
 
@@ -29,6 +30,8 @@ def min_cut_loss(
     Returns:
         A scalar.
     """
+    if batch.padding is not None and scope == "batch":
+        soft_assignment = batch.padding.nodes.only(soft_assignment)
     cut, volume = cut_and_volume(soft_assignment, batch, adjacency)
     if scope == "batch":
         total = volume.sum()
@@ -62,7 +65,11 @@ def orthogonality_loss(
     Returns:
         A scalar.
     """
-    padded = soft_assignment.unsqueeze(0) if scope == "batch" else _pad_by_graph(soft_assignment, batch)
+    if scope == "graph":
+        padded = _pad_by_graph(soft_assignment, batch)
+    else:
+        real = soft_assignment if batch.padding is None else batch.padding.nodes.only(soft_assignment)
+        padded = real.unsqueeze(0)
     return distance_from_orthogonal(padded, epsilon).mean()
 
 
@@ -87,7 +94,7 @@ def supervised_loss(kind: TaskKind, scores: Tensor, y: Tensor) -> Tensor:
     Args:
         kind: of the task.
         scores: ``[graphs]`` for a regression, else ``[items, classes]``.
-        y: ``[graphs]`` float for a regression, else ``[items]`` int64.
+        y: ``[graphs]`` float for a regression, else ``[items]`` int64; items of a negative label are left out.
 
     Returns:
         A scalar, the mean over the items.
@@ -96,26 +103,35 @@ def supervised_loss(kind: TaskKind, scores: Tensor, y: Tensor) -> Tensor:
         return F.l1_loss(scores, y)
     if kind == "node_classification":
         return _class_weighted_cross_entropy(scores, y)
-    return F.cross_entropy(scores, y)
+    return F.cross_entropy(scores, y, ignore_index=UNLABELLED)
 
 
 def _class_weighted_cross_entropy(scores: Tensor, y: Tensor) -> Tensor:
     """Cross entropy with weight (V - n_c) / V for each class c present among the V labels; 0 if only one is."""
-    counts = scores.new_zeros(scores.shape[1]).index_add_(0, y, scores.new_ones(y.shape))
-    class_weights = torch.where(counts > 0, (y.shape[0] - counts) / y.shape[0], 0)
-    total_weight = class_weights.index_select(0, y).sum()
-    loss = F.cross_entropy(scores, y, weight=class_weights, reduction="sum")
+    present = labelled(y).to(scores.dtype)
+    classes = y.clamp(min=0)
+    counts = scores.new_zeros(scores.shape[1]).index_add_(0, classes, present)
+    labels = present.sum()
+    class_weights = torch.where(counts > 0, (labels - counts) / labels, 0)
+    total_weight = (class_weights.index_select(0, classes) * present).sum()
+    loss = F.cross_entropy(scores, y, weight=class_weights, reduction="sum", ignore_index=UNLABELLED)
     return loss / torch.where(total_weight > 0, total_weight, 1)
 
 
 def _sum_over_graphs(values: Tensor, batch: GraphBatch) -> Tensor:
-    return values.new_zeros(batch.num_graphs).index_add(0, batch.batch, values)
+    summed = values.new_zeros(batch.ptr.numel() - 1).index_add(0, batch.batch, values)
+    return summed if batch.padding is None else summed[:-1]
 
 
 def _pad_by_graph(rows: Tensor, batch: GraphBatch) -> Tensor:
-    """``[graphs, most nodes, width]``: the rows of each graph, then zeros."""
-    most_nodes = int(batch.ptr.diff().max())
+    """``[graphs, most nodes, width]``: the rows of each real graph, then zeros."""
+    most_nodes = int(batch.ptr.diff().max()) if batch.most_nodes is None else batch.most_nodes
     position = torch.arange(batch.num_nodes, device=rows.device) - batch.ptr.index_select(0, batch.batch)
-    padded = rows.new_zeros(batch.num_graphs * most_nodes, rows.shape[1])
-    padded = padded.index_copy(0, batch.batch * most_nodes + position, rows)
+    places = batch.batch * most_nodes + position
+    filled = batch.num_graphs * most_nodes
+    if batch.padding is None:
+        padded = rows.new_zeros(filled, rows.shape[1]).index_copy(0, places, rows)
+    else:  # one more row takes what is not real
+        places = torch.where(batch.padding.nodes.mask, places, filled)
+        padded = rows.new_zeros(filled + 1, rows.shape[1]).index_copy(0, places, rows)[:-1]
     return padded.view(batch.num_graphs, most_nodes, -1)

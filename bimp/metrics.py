@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bimp.data.batch import GraphBatch
+from bimp.padding import labelled
 from bimp.semantics import Reduction
 from bimp.tasks import Metric
 
@@ -36,13 +37,25 @@ class MetricAccumulator:
         self._sums: list[Tensor] = []
 
     def update(self, scores: Tensor, y: Tensor) -> None:
-        """Add a batch: scores ``[items]`` and float labels for ``mae``, else ``[items, classes]`` and int64 labels."""
+        """Add a batch, as :meth:`sums` takes it."""
+        self.add(self.sums(scores, y))
+
+    def sums(self, scores: Tensor, y: Tensor) -> Tensor:
+        """What :meth:`add` takes of a batch, float64.
+
+        Args:
+            scores: ``[items]`` for ``mae``, else ``[items, classes]``.
+            y: float labels for ``mae``, else int64; items of a negative one are left out.
+        """
         with torch.no_grad():
-            sums = self._error_sums(scores, y) if self.metric == "mae" else self._class_counts(scores, y)
-            if self.reduction == "dataset" and self._sums:
-                self._sums = [self._sums[0] + sums]
-            else:
-                self._sums.append(sums)
+            return self._error_sums(scores, y) if self.metric == "mae" else self._class_counts(scores, y)
+
+    def add(self, sums: Tensor) -> None:
+        """Add a batch by its sums."""
+        if self.reduction == "dataset" and self._sums:
+            self._sums = [self._sums[0] + sums]
+        else:
+            self._sums.append(sums)
 
     def value(self) -> float:
         """The metric of everything added so far; a fraction, not per cent.
@@ -76,11 +89,11 @@ class MetricAccumulator:
     def _class_counts(self, scores: Tensor, y: Tensor) -> Tensor:
         """``[3, classes]``: items of the class that were predicted as such, items of it, items predicted as it."""
         predicted = scores.argmax(dim=1)
-        ones = torch.ones(y.shape, dtype=torch.float64, device=scores.device)
-        counts = ones.new_zeros(3, self.num_outputs)
-        counts[0].index_add_(0, y, (predicted == y).double())
-        counts[1].index_add_(0, y, ones)
-        counts[2].index_add_(0, predicted, ones)
+        items, classes = labelled(y).double(), y.clamp(min=0)
+        counts = items.new_zeros(3, self.num_outputs)
+        counts[0].index_add_(0, classes, (predicted == y).double())
+        counts[1].index_add_(0, classes, items)
+        counts[2].index_add_(0, predicted, items)
         return counts
 
 
@@ -105,22 +118,37 @@ class GateSpread:
 
     def update(self, beta_hat: Tensor, batch: GraphBatch) -> None:
         """Add the edges of one gated layer on one batch."""
-        if batch.num_edges == 0:
-            return
+        self.add(*self.of_batch(beta_hat, batch))
+
+    @staticmethod
+    def of_batch(beta_hat: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
+        """What :meth:`add` takes of one gated layer on a batch: ``[2]`` and ``[3]`` float64."""
         with torch.no_grad():
+            if batch.num_edges == 0:
+                return beta_hat.new_full((2,), -torch.inf).double(), beta_hat.new_zeros(3).double()
             degree = batch.adjacency.in_degree.double()
             # Values lie about 1: sums of squares of what they differ by lose no digits.
             excess = degree.index_select(0, batch.edge_index[1]) * beta_hat.double() - 1
-            extremes = torch.stack([-excess.min(), excess.max()])
-            sums = torch.stack([torch.ones_like(excess).sum(), excess.sum(), excess.square().sum()])
-            self._extremes = extremes if self._extremes is None else torch.maximum(self._extremes, extremes)
-            self._sums = sums if self._sums is None else self._sums + sums
+            below, above, count = -excess, excess, torch.ones_like(excess).sum()
+            if batch.padding is not None:
+                real = batch.padding.edges
+                below, above = (torch.where(real.mask, side, -torch.inf) for side in (below, above))
+                excess, count = real.only(excess), real.count.double()
+            extremes = torch.stack([below.max(), above.max()])
+            return extremes, torch.stack([count, excess.sum(), excess.square().sum()])
+
+    def add(self, extremes: Tensor, sums: Tensor) -> None:
+        """Add edges by their largest deviations from 1, below and above, and their number and sums of deviations."""
+        self._extremes = extremes if self._extremes is None else torch.maximum(self._extremes, extremes)
+        self._sums = sums if self._sums is None else self._sums + sums
 
     def value(self) -> GateStatistics | None:
         """The spread; None where no edge was added, as for a vanilla network."""
         if self._extremes is None or self._sums is None:
             return None
         count, total, squares = self._sums.tolist()
+        if count == 0:
+            return None
         variance = max(squares / count - (total / count) ** 2, 0.0)
         below, above = self._extremes.tolist()
         return GateStatistics(minimum=1 - below, maximum=1 + above, std=variance**0.5)

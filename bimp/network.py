@@ -71,11 +71,11 @@ class Network(nn.Module):
 
         Raises:
             ValueError: the edges are not sorted by destination (looked at in main memory only, since on an
-                accelerator the look would wait for the device), edge inputs or positional encodings are missing, or a
-                layer of the user's own gives rows of another shape.
+                accelerator the look would wait for the device, and not in a padded batch), edge inputs or positional
+                encodings are missing, or a layer of the user's own gives rows of another shape.
         """
-        if batch.edge_index.device.type == "cpu" and bool((batch.edge_index[1].diff() < 0).any()):
-            raise ValueError("batch.edge_index: found edges out of order, expected them sorted by destination (row 1)")
+        if batch.padding is None and batch.edge_index.device.type == "cpu":
+            _require_sorted(batch)
         h = self._node_rows(batch)
         e_hat = self._edge_rows(batch) if self.model.backbone == "gated_gcn" else None
         gates: list[GateOutput] = []
@@ -132,6 +132,11 @@ class Network(nn.Module):
             raise ValueError(f"batch.edge_attr: found None, expected the edge inputs of {self.task.dataset}")
         rows: Tensor = self.edge_embedding(batch.edge_attr)
         return rows
+
+
+def _require_sorted(batch: GraphBatch) -> None:
+    if bool((batch.edge_index[1].diff() < 0).any()):
+        raise ValueError("batch.edge_index: found edges out of order, expected them sorted by destination (row 1)")
 
 
 def _embedding(kind: NodeInput | EdgeInput, input_dim: int, row_dim: int) -> nn.Module:

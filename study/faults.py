@@ -58,7 +58,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     """Every error that a command shows in one line; the packages that raise them are loaded only now."""
     from bimp.config import ConfigError
     from bimp.data import DataError
-    from bimp.engine import DivergedError
+    from bimp.measurement import DivergedError
     from bimp.released import ReleasedError
     from reports import ResultsError
     from study.best import BestError

@@ -14,7 +14,8 @@ from bimp.budget import count_parameters
 from bimp.config import TrialConfig
 from bimp.data import DataError, open_prepared
 from bimp.data.source import SPLIT_NAMES, SplitName
-from bimp.engine import Evaluation, evaluate
+from bimp.engine import evaluate
+from bimp.measurement import Evaluation
 from bimp.released import ReleasedError, load_config, load_network, read_checkpoint
 from bimp.released.weights import clusters_of
 from bimp.tasks import TaskSpec, task_of

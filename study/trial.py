@@ -22,8 +22,9 @@ import torch
 from bimp.budget import parameters_of
 from bimp.config import Phase, TrialConfig
 from bimp.data import DataError, PreparedDataset, open_prepared
-from bimp.engine import DivergedError, EpochResult, evaluate, fit, load_network
+from bimp.engine import EpochResult, evaluate, fit, load_network
 from bimp.layers.own import import_layer
+from bimp.measurement import DivergedError
 from bimp.semantics import TRAIN_SETTINGS
 from bimp.tasks import task_of
 from study.attempts import attempts_until

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bimp.adjacency import Adjacency
+from bimp.padding import Padding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,8 @@ class GraphBatch:
         ptr: ``[graphs + 1]`` int64; graph i owns the nodes ``ptr[i]`` to ``ptr[i + 1]``.
         pos_enc: Laplacian positional encodings, ``[nodes, k]`` float32, the eigenvector of the smallest eigenvalue
             first; None where the dataset was prepared without. A model that wants fewer takes the first columns.
+        padding: what of a padded batch is real: its last graph is none, and ``y`` says nothing of that. None: all is.
+        most_nodes: no real graph has more; None: not looked up yet, which on an accelerator would wait for the device.
     """
 
     x: Tensor
@@ -33,10 +36,13 @@ class GraphBatch:
     batch: Tensor
     ptr: Tensor
     pos_enc: Tensor | None = None
+    padding: Padding | None = None
+    most_nodes: int | None = None
 
     @property
     def num_graphs(self) -> int:
-        return self.ptr.numel() - 1
+        """Number of real graphs."""
+        return self.ptr.numel() - (1 if self.padding is None else 2)
 
     @property
     def num_nodes(self) -> int:
@@ -49,19 +55,26 @@ class GraphBatch:
     @cached_property
     def adjacency(self) -> Adjacency:
         """The edges in the orders in which the layers read them; found once a batch."""
-        return Adjacency(self.edge_index, self.num_nodes)
+        return Adjacency(self.edge_index, self.num_nodes, self.padding)
 
     def to(self, device: torch.device) -> GraphBatch:
-        """The same batch on ``device``."""
+        """The same batch on ``device``; a GPU copies it while the host goes on."""
         if self.x.device == device:
             return self
+        assert self.padding is None, "batches are padded where they are used"
+
+        def moved(tensor: Tensor) -> Tensor:
+            on_its_way = tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
+            return on_its_way.to(device, non_blocking=True)
+
         return replace(
             self,
-            x=self.x.to(device, non_blocking=True),
-            edge_index=self.edge_index.to(device, non_blocking=True),
-            edge_attr=None if self.edge_attr is None else self.edge_attr.to(device, non_blocking=True),
-            y=self.y.to(device, non_blocking=True),
-            batch=self.batch.to(device, non_blocking=True),
-            ptr=self.ptr.to(device, non_blocking=True),
-            pos_enc=None if self.pos_enc is None else self.pos_enc.to(device, non_blocking=True),
+            x=moved(self.x),
+            edge_index=moved(self.edge_index),
+            edge_attr=None if self.edge_attr is None else moved(self.edge_attr),
+            y=moved(self.y),
+            batch=moved(self.batch),
+            ptr=moved(self.ptr),
+            pos_enc=None if self.pos_enc is None else moved(self.pos_enc),
+            most_nodes=self.most_nodes or int(self.ptr.diff().max()),  # known here without waiting for the device
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -145,6 +145,19 @@ class PackedGraphs:
     def edge_counts(self) -> Tensor:
         """Directed edges of each graph, ``[graphs]`` int64."""
         return self.edge_offsets.diff()
+
+    def to(self, device: torch.device) -> PackedGraphs:
+        """The same graphs on ``device``."""
+        return replace(
+            self,
+            node_offsets=self.node_offsets.to(device),
+            edge_offsets=self.edge_offsets.to(device),
+            x=self.x.to(device),
+            edge_index=self.edge_index.to(device),
+            edge_attr=None if self.edge_attr is None else self.edge_attr.to(device),
+            y=self.y.to(device),
+            pos_enc=None if self.pos_enc is None else self.pos_enc.to(device),
+        )
 
     def gather(self, indices: Tensor) -> GraphBatch:
         """The graphs ``indices`` side by side, in that order; a graph may stand in it more than once.

@@ -69,5 +69,10 @@ def flip_signs(batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
     """
     if batch.pos_enc is None:
         return batch
-    signs = torch.randint(2, (batch.pos_enc.shape[1],), generator=generator) * 2 - 1
+    signs = draw_signs(batch.pos_enc.shape[1], generator)
     return replace(batch, pos_enc=batch.pos_enc * signs.to(batch.pos_enc, non_blocking=True))
+
+
+def draw_signs(count: int, generator: torch.Generator) -> torch.Tensor:
+    """``[count]``: 1 or -1 for each encoding of a batch."""
+    return torch.randint(2, (count,), generator=generator) * 2 - 1

@@ -59,7 +59,7 @@ class GATLayer(nn.Module):
         else:
             attended = self._attend_plainly(projected, at_source, at_destination, beta_hat, adjacency)
         aggregate = attended.flatten(1)
-        return next_rows(h, aggregate, self.norm, "elu")
+        return next_rows(h, aggregate, self.norm, "elu", adjacency.real_nodes)
 
     def _project(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """U h, ``[nodes, heads, width]``, and what a node adds to logits as a source and as a destination.

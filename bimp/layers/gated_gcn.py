@@ -55,11 +55,11 @@ class GatedGCNLayer(nn.Module):
             beta_hat: ``[edges]``, the factor of each message; None: 1.
         """
         width = self.edge_self.out_features
-        if e_hat.shape[1] == width and kernels_serve(h, e_hat, beta_hat):
+        if adjacency.padding is None and e_hat.shape[1] == width and kernels_serve(h, e_hat, beta_hat):
             aggregate, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat)
         else:
             aggregate, e_hat = self._plainly(h, e_hat, adjacency, beta_hat)
-        h = next_rows(h, self.node_self(h) + aggregate, self.node_norm, "relu")
+        h = next_rows(h, self.node_self(h) + aggregate, self.node_norm, "relu", adjacency.real_nodes)
         return h, e_hat
 
     def _plainly(
@@ -72,7 +72,7 @@ class GatedGCNLayer(nn.Module):
             + self.edge_destination(h).index_select(0, destination)
             + self.edge_self(e_hat)
         )
-        e_hat = add_residual(e_hat, torch.relu(self.edge_norm(raw)))
+        e_hat = add_residual(e_hat, torch.relu(self.edge_norm(raw, adjacency.real_edges)))
         edge_gate = torch.sigmoid(raw if self.edge_gate == "raw" else e_hat)
         messages = edge_gate * self.node_source(h).index_select(0, source)
         if beta_hat is not None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.row_update import Activation, update_rows
 from bimp.layers.row_norm import RowNorm
+from bimp.padding import RealRows
 
 ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -19,7 +20,7 @@ ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = {
 }
 
 
-def next_rows(before: Tensor, rows: Tensor, norm: RowNorm, activation: Activation) -> Tensor:
+def next_rows(before: Tensor, rows: Tensor, norm: RowNorm, activation: Activation, real: RealRows | None) -> Tensor:
     """``before + activation(norm(rows))`` where both are equally wide, else ``activation(norm(rows))``.
 
     Args:
@@ -27,10 +28,11 @@ def next_rows(before: Tensor, rows: Tensor, norm: RowNorm, activation: Activatio
         rows: ``[rows, out_dim]``, what the layer made of them.
         norm: batch normalisation of ``rows``.
         activation: entry by entry.
+        real: which rows are, as :class:`~bimp.layers.row_norm.RowNorm` takes it.
     """
-    if norm.fits_kernels and kernels_serve(before, rows, norm.weight):
+    if real is None and norm.fits_kernels and kernels_serve(before, rows, norm.weight):
         return update_rows(before if before.shape == rows.shape else None, rows, norm, activation)
-    return add_residual(before, ACTIVATIONS[activation](norm(rows)))
+    return add_residual(before, ACTIVATIONS[activation](norm(rows, real)))
 
 
 def add_residual(before: Tensor, after: Tensor) -> Tensor:

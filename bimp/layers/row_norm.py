@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from bimp.padding import RealRows
 
 
 class RowNorm(nn.BatchNorm1d):
@@ -21,11 +23,30 @@ class RowNorm(nn.BatchNorm1d):
 
     fits_kernels: ClassVar[bool] = True
 
-    def forward(self, rows: Tensor) -> Tensor:
-        """Normalise ``rows``, ``[rows, width]``."""
+    def forward(self, rows: Tensor, real: RealRows | None = None) -> Tensor:
+        """Normalise ``rows``, ``[rows, width]``; those that are not ``real`` become the bias in a training step.
+
+        Of real rows there must be two or more.
+        """
+        if self.training and real is not None:
+            return self._of_real_rows(rows, real)
         if self.training and rows.shape[0] < 2:
             return F.batch_norm(rows, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
         return super().forward(rows)
+
+    def _of_real_rows(self, rows: Tensor, real: RealRows) -> Tensor:
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        assert self.num_batches_tracked is not None
+        assert self.momentum is not None
+        outputs: tuple[Tensor, Tensor, Tensor] = _NormalisedByReal.apply(  # type: ignore[no-untyped-call]
+            rows, real, self.weight, self.bias, self.eps
+        )
+        normalised, mean, variance = outputs
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(variance * real.unbiased, self.momentum)
+        self.num_batches_tracked.add_(1)
+        return normalised
 
     def statistics(self, rows: Tensor) -> tuple[Tensor, Tensor, bool]:
         """What :meth:`forward` would normalise ``rows`` by, which a training step also takes note of.
@@ -45,3 +66,38 @@ class RowNorm(nn.BatchNorm1d):
         else:
             mean, variance = mean.clone(), variance.clone()
         return mean, (variance + self.eps).rsqrt(), of_rows
+
+
+class _NormalisedByReal(torch.autograd.Function):
+    """``weight (rows - mean) / std + bias`` with mean and variance of the real rows; padding becomes the bias.
+
+    Written out for the number of its operators, which is what a step of small graphs costs on an accelerator.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, rows: Tensor, real: RealRows, weight: Tensor, bias: Tensor, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        rows = rows.to(weight.dtype)
+        share = real.share(weight.dtype)
+        mean = (rows * share).sum(0)
+        # Without this, what stands on padding could grow from layer to layer until it is no number.
+        centred = real.only(rows - mean)
+        variance = (centred.square() * share).sum(0)
+        inverse_std = (variance + eps).rsqrt()
+        normalised = centred * inverse_std
+        ctx.real = real
+        ctx.save_for_backward(normalised, weight, inverse_std)
+        ctx.mark_non_differentiable(mean, variance)
+        return torch.addcmul(bias, normalised, weight), mean, variance
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        normalised, weight, inverse_std = ctx.saved_tensors
+        real: RealRows = ctx.real
+        grad = real.only(grad)
+        grad_bias = grad.sum(0)
+        grad_weight = (grad * normalised).sum(0)
+        through_statistics = torch.addcmul(grad_bias, normalised, grad_weight) * real.share(weight.dtype)
+        return (grad - through_statistics) * (weight * inverse_std), None, grad_weight, grad_bias, None

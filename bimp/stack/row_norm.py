@@ -9,6 +9,7 @@ from torch import Tensor
 
 from bimp.kernels.choice import kernels_serve
 from bimp.layers.row_norm import RowNorm
+from bimp.padding import RealRows
 from bimp.stack.parts import Parts
 
 
@@ -24,7 +25,7 @@ class StackedRowNorm(RowNorm):
     fits_kernels: ClassVar[bool] = False
     parts: Parts
 
-    def forward(self, rows: Tensor) -> Tensor:
+    def forward(self, rows: Tensor, real: RealRows | None = None) -> Tensor:
         """Normalise ``[seeds * rows, width]``; what stands on padding afterwards means nothing, but is small."""
         by_seed = rows.view(self.parts.seeds, self.parts.length, rows.shape[1])
         # In main memory the operator that goes over a seed's rows once is faster; elsewhere, fewer calls are.

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from bimp.config import TrialConfig
 from bimp.data import GraphBatch, GraphSplit
-from bimp.engine import DivergedError, EpochResult, Evaluation, Meter, TrainingRun, fit
+from bimp.engine import EpochResult, TrainingRun, fit
 from bimp.losses import supervised_loss
+from bimp.measurement import DivergedError, Evaluation, Meter
 from bimp.stack.batch import StackedBatch, without_graphs
 from bimp.stack.network import can_be_stacked, stack
 from bimp.stack.vector import ParameterLayout

@@ -9,8 +9,9 @@ from torch_geometric.data import Data
 
 from bimp.config import ModelConfig, TrainConfig, TrialConfig
 from bimp.data import GraphBatch, GraphSplit, PackedGraphs
-from bimp.engine import CheckpointError, DivergedError, EpochResult, Evaluation, evaluate, fit, load_network
+from bimp.engine import CheckpointError, EpochResult, evaluate, fit, load_network
 from bimp.losses import supervised_loss
+from bimp.measurement import DivergedError, Evaluation
 from bimp.network import Network
 from bimp.tasks import task_of
 

@@ -1,0 +1,203 @@
+"""Training on a device against the plain loops: on the CPU, with the steps on tapes instead of in CUDA graphs."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from drawn_graphs import DATASETS, drawn, trial, without_kernels
+from tape import TapedSteps
+
+from bimp.config import BACKBONES, Backbone, TrialConfig
+from bimp.data import GraphSplit
+from bimp.device.shapes import Shape
+from bimp.engine import EpochResult, fit
+from bimp.measurement import Evaluation
+
+EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
+
+
+@pytest.fixture(autouse=True)
+def double_precision() -> Iterator[None]:
+    """Adam makes a step of what is nothing but rounding, as the gradient of a bias before a normalisation is."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def on_device(monkeypatch: pytest.MonkeyPatch) -> list[TapedSteps]:
+    """fit() goes the device's way from here on; gives what captured its steps."""
+    without_kernels(monkeypatch)
+    captures: list[TapedSteps] = []
+
+    def capture_on(_: object, state: Any) -> TapedSteps:
+        captures.append(TapedSteps(state))
+        return captures[-1]
+
+    monkeypatch.setattr("bimp.engine.has_own_path", lambda _: True)
+    monkeypatch.setattr("bimp.device.run.capture_on", capture_on)
+    return captures
+
+
+def results_of(config: TrialConfig, train: GraphSplit, validation: GraphSplit, **more: Any) -> list[EpochResult]:
+    results = []
+    for result in fit(config, train, validation, **more):
+        checkpoint = result.checkpoint()  # as it is now: its tensors are trained on
+        buffer = io.BytesIO()
+        torch.save(checkpoint, buffer)
+        buffer.seek(0)
+        frozen = torch.load(buffer, weights_only=True)
+        results.append(replace(result, checkpoint=lambda frozen=frozen: frozen))
+    return results
+
+
+def plainly(config: TrialConfig, train: GraphSplit, validation: GraphSplit, **more: Any) -> list[EpochResult]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bimp.engine.has_own_path", lambda _: False)
+        return results_of(config, train, validation, **more)
+
+
+def assert_same(found: list[EpochResult], expected: list[EpochResult]) -> None:
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert (one.epoch, one.learning_rate, one.status, one.reason) == (
+            other.epoch,
+            other.learning_rate,
+            other.status,
+            other.reason,
+        )
+        for which in ("train", "validation"):
+            assert_near(getattr(one, which), getattr(other, which))
+        ours, theirs = one.checkpoint(), other.checkpoint()
+        torch.testing.assert_close(ours["network"], theirs["network"], rtol=1e-4, atol=1e-6)
+        assert ours["optimizer"]["param_groups"] == theirs["optimizer"]["param_groups"]
+        torch.testing.assert_close(ours["optimizer"]["state"], theirs["optimizer"]["state"], rtol=1e-3, atol=1e-6)
+
+
+def assert_near(found: Evaluation, expected: Evaluation) -> None:
+    assert found.loss == pytest.approx(expected.loss, rel=1e-5)
+    assert (found.unsupervised_loss is None) == (expected.unsupervised_loss is None)
+    assert found.unsupervised_loss or pytest.approx(expected.unsupervised_loss or 0, rel=1e-5) == 0
+    assert found.metric == pytest.approx(expected.metric, rel=1e-5)
+    assert (found.gate is None) == (expected.gate is None)
+    if found.gate is not None and expected.gate is not None:
+        assert vars(found.gate) == pytest.approx(vars(expected.gate), rel=1e-5, abs=1e-6)
+
+
+@EVERY_BACKBONE
+@pytest.mark.parametrize(
+    ("dataset", "gated"), [*((dataset, True) for dataset in DATASETS), ("zinc", False), ("cluster", False)]
+)
+def test_training_equals_the_plain_one(
+    on_device: list[TapedSteps], dataset: str, gated: bool, backbone: Backbone
+) -> None:
+    config = trial(dataset, backbone, gated=gated, max_epochs=3)
+    train, validation = drawn(dataset, 23), drawn(dataset, 12, seed=1)
+    found = results_of(config, train, validation)
+    assert on_device[0].captures >= 3  # of full batches, of the rest, in evaluation
+    assert_same(found, plainly(config, train, validation))
+
+
+@EVERY_BACKBONE
+def test_the_released_reading_too(on_device: list[TapedSteps], backbone: Backbone) -> None:
+    # Losses over the whole batch, means of the batches' values, clipping (of superpixels only, so set here).
+    config = trial("cluster", backbone, semantics="released", clip_norm=0.05, max_epochs=2)
+    train, validation = drawn("cluster", 13), drawn("cluster", 8, seed=1)
+    assert_same(results_of(config, train, validation), plainly(config, train, validation))
+
+
+@pytest.mark.parametrize("model", [{"readout": "max"}, {"readout": "sum"}, {"gate": "uniform"}], ids=str)
+def test_other_readouts_and_the_control(on_device: list[TapedSteps], model: dict[str, str]) -> None:
+    config = trial("zinc", "gcn", model=model, max_epochs=2)
+    train, validation = drawn("zinc", 13), drawn("zinc", 8, seed=1)
+    assert_same(results_of(config, train, validation), plainly(config, train, validation))
+
+
+def test_signs_of_encodings_are_the_plain_ones(on_device: list[TapedSteps]) -> None:
+    config = trial("zinc", "gcn", model={"pos_enc_dim": 2})
+    train, validation = drawn("zinc", 13, encodings=3), drawn("zinc", 8, seed=1, encodings=3)
+    found = results_of(config, train, validation)
+    assert_same(found, plainly(config, train, validation))
+    other = results_of(replace(config, seed=42), train, validation)
+    assert other[-1].train != found[-1].train
+
+
+@pytest.mark.parametrize("device_first", [True, False])
+def test_a_checkpoint_goes_on_elsewhere(on_device: list[TapedSteps], device_first: bool) -> None:
+    config = trial("digits", "gated_gcn")
+    train, validation = drawn("digits", 13), drawn("digits", 8, seed=1)
+    whole = plainly(config, train, validation)
+    first, then = (results_of, plainly) if device_first else (plainly, results_of)
+    checkpoint = first(config, train, validation)[1].checkpoint()
+    rest = then(config, train, validation, checkpoint=checkpoint)
+    assert [result.epoch for result in rest] == [3, 4]
+    assert_same(rest, whole[2:])
+
+
+def test_a_loss_that_is_not_a_number_ends_the_run(on_device: list[TapedSteps]) -> None:
+    config, train, validation = trial("digits", "gcn"), drawn("digits", 13), drawn("digits", 8, seed=1)
+    train.graphs.x[int(train.graphs.node_offsets[train.indices[6]])] = float("nan")
+    (result,) = results_of(config, train, validation)
+    assert (result.status, result.reason, result.train) == ("diverged", "epoch 1: loss nan in training", None)
+    train = drawn("digits", 13)
+    validation.graphs.x[0] = float("nan")
+    (result,) = results_of(config, train, validation)
+    assert (result.status, result.reason) == ("diverged", "epoch 1: loss nan in evaluation")
+
+
+def test_what_is_no_number_in_a_graph_of_another_split_reaches_nobody(on_device: list[TapedSteps]) -> None:
+    config, whole = trial("digits", "gcn"), drawn("digits", 20)
+    train, validation = GraphSplit(whole.graphs, torch.arange(1, 13)), GraphSplit(whole.graphs, torch.arange(13, 20))
+    whole.graphs.x[0] = float("nan")  # padding rows are read from the first row packed
+    assert_same(results_of(config, train, validation), plainly(config, train, validation))
+
+
+class OwnLayer(torch.nn.Module):
+    """A layer with a statistic of its own, which padding would change."""
+
+    def __init__(self, row_dim: int) -> None:
+        super().__init__()
+        self.map = torch.nn.Linear(row_dim, row_dim)
+
+    def forward(self, h: torch.Tensor, edge_index: torch.Tensor, beta_hat: torch.Tensor | None = None) -> torch.Tensor:
+        messages = self.map(h).index_select(0, edge_index[0])
+        messages = messages if beta_hat is None else messages * beta_hat.unsqueeze(1)
+        return h - h.mean(0) + torch.zeros_like(h).index_add(0, edge_index[1], messages)
+
+
+def test_a_layer_of_the_users_own_sees_no_padding(on_device: list[TapedSteps]) -> None:
+    config = trial("zinc", f"{__name__}:OwnLayer")
+    train, validation = drawn("zinc", 13), drawn("zinc", 8, seed=1)
+    assert_same(results_of(config, train, validation), plainly(config, train, validation))
+    assert [capture.captures for capture in on_device] == []
+
+
+def test_a_dataset_that_does_not_fit_is_sent(on_device: list[TapedSteps], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bimp.device.run.fits", lambda *_: False)
+    monkeypatch.setattr("bimp.device.resident.ResidentGraphs.gather", None)
+    config = trial("zinc", "gated_gcn", model={"pos_enc_dim": 2})
+    train, validation = drawn("zinc", 13, encodings=3), drawn("zinc", 8, seed=1, encodings=3)
+    assert_same(results_of(config, train, validation), plainly(config, train, validation))
+
+
+def test_batches_beyond_every_bucket_are_trained_as_they_are(
+    on_device: list[TapedSteps], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = [Shape(5, 20, 20), Shape(3, 12, 12)]  # most batches are larger
+    monkeypatch.setattr("bimp.device.run.drawn_shapes", lambda *_: small)
+    config, train, validation = trial("zinc", "gat"), drawn("zinc", 23), drawn("zinc", 8, seed=1)
+    assert_same(results_of(config, train, validation), plainly(config, train, validation))
+
+
+def test_graphs_without_an_edge(on_device: list[TapedSteps]) -> None:
+    lonely = drawn("digits", 60)
+    chosen = torch.nonzero(lonely.graphs.edge_counts == 0).flatten()[:7]
+    assert len(chosen) == 7
+    split = GraphSplit(lonely.graphs, chosen)
+    config = trial("digits", "gated_gcn", max_epochs=2)
+    assert_same(results_of(config, split, split), plainly(config, split, split))

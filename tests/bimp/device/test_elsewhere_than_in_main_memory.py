@@ -1,0 +1,65 @@
+"""A run on the meta device, where nothing has a value: a tensor made in main memory by mistake does not go there."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+
+import pytest
+import torch
+from drawn_graphs import DATASETS, drawn, loss_of, trial
+
+from bimp.config import BACKBONES, Backbone
+from bimp.data import PackedGraphs
+from bimp.data.positional import draw_signs
+from bimp.device.board import Board
+from bimp.device.run import DeviceRun
+from bimp.network import Network
+from bimp.semantics import Semantics
+from bimp.tasks import task_of
+
+META = torch.device("meta")
+
+
+def moved(graphs: PackedGraphs, device: torch.device) -> PackedGraphs:
+    """Without the checks of lengths, which look at values."""
+    there = copy.copy(graphs)
+    for name, value in vars(graphs).items():
+        if isinstance(value, torch.Tensor):
+            object.__setattr__(there, name, value.to(device))
+    return there
+
+
+def looked_at(*lists: list[torch.Tensor], lr: torch.Tensor, **_: object) -> None:
+    """In place of Adam, which is not there for this device."""
+    assert {tensor.device for tensors in lists for tensor in tensors} | {lr.device} == {META}
+    assert all(len(tensors) in (0, len(lists[0])) for tensors in lists)
+
+
+def run_of(dataset: str, backbone: Backbone, semantics: Semantics) -> DeviceRun:
+    config = trial(dataset, backbone, semantics=semantics, model={"pos_enc_dim": 2}, clip_norm=0.1)
+    train, validation = drawn(dataset, 12, encodings=2), drawn(dataset, 7, seed=1, encodings=2)
+    network = Network(config.model, task_of(dataset)).to(META)
+    return DeviceRun(network, torch.optim.Adam(network.parameters()), config, loss_of(config), train, validation, META)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("semantics", ["paper", "released"])
+def test_everything_of_a_step_lies_on_the_device(
+    monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
+) -> None:
+    monkeypatch.setattr(PackedGraphs, "to", moved)
+    monkeypatch.setattr("bimp.device.adam.adam", looked_at)
+    monkeypatch.setattr(Board, "read", lambda board: torch.ones(board.rows.shape, dtype=torch.float64))
+    run = run_of(dataset, backbone, semantics)
+    run.train(torch.arange(12), partial(draw_signs, generator=torch.Generator()))
+    run.evaluate()
+
+
+def test_a_tensor_in_main_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PackedGraphs, "to", moved)
+    run = run_of("zinc", "gcn", "paper")
+    run._training.board.order = torch.zeros(12, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match="device"):
+        run.train(torch.arange(12), partial(draw_signs, generator=torch.Generator()))

@@ -1,0 +1,79 @@
+"""What needs a card; the rest of this folder looks at the same steps without one."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import torch
+from drawn_graphs import DATASETS, drawn, trial
+
+from bimp.config import BACKBONES, Backbone
+from bimp.device.board import Board
+from bimp.device.capture import CudaGraphs
+from bimp.engine import fit
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_training_equals_that_in_main_memory(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone
+) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        config = trial(dataset, backbone, clip_norm=0.5)
+        train, validation = drawn(dataset, 23), drawn(dataset, 12, seed=1)
+        with caplog.at_level(logging.WARNING):
+            found = list(fit(config, train, validation, device="cuda"))
+        expected = list(fit(config, train, validation))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert not caplog.records  # every step was captured
+    for one, other in zip(found, expected, strict=True):
+        for ours, theirs in ((one.train, other.train), (one.validation, other.validation)):
+            assert ours is not None
+            assert theirs is not None
+            assert (ours.loss, ours.metric) == pytest.approx((theirs.loss, theirs.metric), rel=1e-5)
+    ours, theirs = found[-1].checkpoint(), expected[-1].checkpoint()
+    on_cpu = {name: value.cpu() for name, value in ours["network"].items()}
+    torch.testing.assert_close(on_cpu, theirs["network"], rtol=1e-4, atol=1e-6)
+    (rest,) = fit(config, train, validation, device="cuda", checkpoint={**found[2].checkpoint(), "epoch": 3})
+    assert rest.epoch == 4
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_between_the_board_s_two_ends_cuda_sees_nobody_wait(
+    monkeypatch: pytest.MonkeyPatch, backbone: Backbone
+) -> None:
+    begin, read = Board.begin, Board.read
+
+    def watched_begin(board: Board, *told: object) -> None:
+        begin(board, *told)  # type: ignore[arg-type]
+        torch.cuda.set_sync_debug_mode("error")
+
+    def watched_read(board: Board) -> torch.Tensor:
+        torch.cuda.set_sync_debug_mode("default")
+        return read(board)
+
+    config = trial("zinc", backbone)
+    epochs = fit(config, drawn("zinc", 23), drawn("zinc", 12, seed=1), device="cuda")
+    next(epochs)  # captures wait
+    monkeypatch.setattr(Board, "begin", watched_begin)
+    monkeypatch.setattr(Board, "read", watched_read)
+    assert [result.status for result in epochs] == ["running", "running", "finished"]
+
+
+def test_a_step_that_waits_is_run_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    count = torch.zeros((), device="cuda")
+
+    def step() -> None:
+        count.add_(1)
+        float(count)
+
+    with caplog.at_level(logging.WARNING):
+        kept = CudaGraphs(torch.device("cuda"), lambda: [count])(step)
+        kept()
+    assert float(count) == 1
+    assert "steps are not captured" in caplog.text
