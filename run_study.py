@@ -86,7 +86,8 @@ def run(
 ) -> None:
     """Run the study in FILE, or go on with it: the same command resumes, and finished trials are not run twice.
 
-    Ends with 0; with 1 if trials failed, with 2 on wrong input, with 130 if it was stopped.
+    Ends with 0; with 1 if trials failed, with 2 on wrong input, with 75 if its Ray is gone, with 130 if it
+    was stopped.
     """
     from study.cluster import prepare_environment
 
@@ -278,11 +279,15 @@ def main() -> None:
     try:
         app()
     except Exception as error:
+        from study.cluster_watch import CLUSTER_LOST, ClusterLostError
         from study.faults import INTERRUPTIONS, in_one_line
 
         if isinstance(error, INTERRUPTIONS):
             sys.stderr.write(f"{error}\n")
             sys.exit(INTERRUPTED)
+        if isinstance(error, ClusterLostError):
+            sys.stderr.write(f"{error}\n")
+            sys.exit(CLUSTER_LOST)
         told = in_one_line(error)
         if told is None:
             raise

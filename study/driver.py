@@ -17,8 +17,9 @@ from reports import TableFiles, write_tables
 from study.cell_run import PlannedTrial
 from study.claim import claim
 from study.cluster import Slots, gpus_of_cluster, slots_of_cluster, start_ray, stop_on_sigterm, stop_ray
+from study.cluster_watch import ClusterLostError, watched_cluster
 from study.coordinator import StudyCoordinator
-from study.faults import StudyInterruptedError, require_folder
+from study.faults import StudyInterruptedError, goes_on_in, require_folder
 from study.gpu_probe import packed_resources
 from study.kept_log import kept_log
 from study.lease import Lease
@@ -36,6 +37,9 @@ from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
 
 logger = logging.getLogger(__name__)
+
+LOCAL_STARTS = 3
+"""How often a run starts a Ray on this machine: what ends it again and again would end a fourth one too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +90,7 @@ def run_study(study_file: Path, options: RunOptions, console: Console) -> StudyE
         FolderError: no results or data can be written where they should be.
         NodeError: a node is not fit for the study. CodeError: the study's layers cannot be sent to the nodes.
         StudyInterruptedError: Ctrl-C or SIGTERM; what ended is on record.
+        ClusterLostError: the cluster is gone, or the local Ray for the last of :data:`LOCAL_STARTS` times.
     """
     folder = ResultsFolder(absolute(options.results))
     try:
@@ -94,7 +99,9 @@ def run_study(study_file: Path, options: RunOptions, console: Console) -> StudyE
             return end
     except KeyboardInterrupt:
         pass  # before training, or a second time while the first was being heeded
-    raise StudyInterruptedError(f"stopped; nothing that ended is lost; the same command goes on in {folder.root}")
+    except ClusterLostError as error:
+        raise ClusterLostError(f"{error}; {goes_on_in(folder.root)}") from error
+    raise StudyInterruptedError(f"stopped; {goes_on_in(folder.root)}")
 
 
 def _run_to_its_end(study_file: Path, folder: ResultsFolder, options: RunOptions, console: Console) -> StudyEnd | None:
@@ -177,11 +184,33 @@ def _train(
             options.mlflow, folder.root, done=lambda: coordinator.done, ended_cells=lambda: coordinator.ended_cells
         ):
             with LiveView(lambda: coordinator.view(slots.total), console):
-                tune_study(coordinator, folder, slots, lease)
+                _tune(coordinator, assign, slots, folder, lease)
             # Within the mirror's block, whose end takes the tables to MLflow.
             return write_tables(folder.root, folder.tables) if coordinator.done else None
     finally:
         stop_ray()
+
+
+def _tune(
+    coordinator: StudyCoordinator, assign: _Assignments, slots: Slots, folder: ResultsFolder, lease: Lease
+) -> None:
+    """Train what is left, on one local Ray after the other where they get lost."""
+    address = assign.options.address
+    for start in range(1, LOCAL_STARTS + 1):
+        try:
+            tune_study(coordinator, folder, slots, lease, watched_cluster(address))
+            return
+        except ClusterLostError as error:
+            if address is not None or start == LOCAL_STARTS:
+                raise
+            again = (
+                f"a new one is started (start {start + 1} of {LOCAL_STARTS}), and trials go on from their checkpoints"
+            )
+            logger.warning("%s; %s", error, again, extra={"event": "ray_lost"})
+        coordinator.take_back()
+        start_ray(None, assign.spec.resources)
+        stop_on_sigterm()
+        slots = slots_of_cluster(assign.resources)
 
 
 def _decide_gpus(assign: _Assignments, plan: StudyPlan, folder: ResultsFolder, console: Console) -> Slots:

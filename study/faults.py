@@ -43,6 +43,11 @@ def _require_bucket(path: Path, option: str) -> None:
         raise FolderError(f"{path}: there is no such bucket; make it, or name another with {option}")
 
 
+def goes_on_in(root: Path) -> str:
+    """What a user is told of a study that ended before its time, in the results folder ``root``."""
+    return f"nothing that ended is lost; the same command goes on in {root}"
+
+
 INTERRUPTIONS = (StudyInterruptedError,)
 
 
