@@ -7,10 +7,13 @@ from typing import Final
 
 TRIALS_FAILED: Final = 1
 WRONG_INPUT: Final = 2
+CLUSTER_LOST: Final = 75
+"""Ray is gone: ``EX_TEMPFAIL`` of sysexits.h, by which batch systems know to try again."""
+
 INTERRUPTED: Final = 130
 """Stopped from outside; as a shell has it of a program that Ctrl-C ended."""
 
-GO_ON: Final = frozenset({INTERRUPTED})
+GO_ON: Final = frozenset({CLUSTER_LOST, INTERRUPTED})
 """The run has not ended, and starting it again goes on without anything being mended; batch jobs requeue on these."""
 
 
