@@ -29,21 +29,84 @@
 
 set -euo pipefail
 
+# --- the end, whichever moment it comes at
+
+told=0      # by Slurm to end, how often
+waited=     # the process that this script waits for
+driver=none # or begun
+steps=()
+
+# shellcheck disable=SC2329 # called by the trap
+on_term() {
+    told=$((told + 1))
+    if [[ -n $waited ]]; then kill -TERM "$waited" 2>/dev/null || true; fi
+}
+trap on_term TERM
+
+# A command in the background, since this script hears no signal while one runs in front.
+waits_for() {
+    "$@" &
+    waited=$!
+    if ((told)); then kill -TERM "$waited" 2>/dev/null || true; fi
+    local heard ended
+    while true; do
+        heard=$told
+        ended=0
+        wait "$waited" || ended=$?
+        # A signal ends wait before the command has ended.
+        ((heard != told)) || break
+    done
+    waited=
+    return "$ended"
+}
+
+requeue() {
+    local state
+    state=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p' | head -n 1) || true
+    if [[ -n $state && $state != RUNNING ]]; then
+        echo "not requeued by this script: Slurm ends job $SLURM_JOB_ID itself ($state); it requeues what it pre-empts" >&2
+    elif ! scontrol requeue "$SLURM_JOB_ID"; then
+        echo "not requeued: scontrol refuses; the same sbatch goes on" >&2
+    fi
+}
+
+# shellcheck disable=SC2329 # called by the trap
+end_of_job() {
+    local code=$?
+    trap '' TERM
+    # Whatever the signal did to the command that ran; 143 is its work too, on a program that could not hear it yet.
+    if ((told)) && [[ $driver == none || $code == 143 ]]; then
+        code=130
+    fi
+    # A driver that ends by a signal to itself alone was stopped by somebody who wants that.
+    if [[ " $go_on " == *" $code "* ]] && { ((told)) || ((code != 130)); }; then
+        requeue
+    fi
+    kill "${steps[@]}" 2>/dev/null || true
+    rm -f "$token"
+    wait || true
+    rm -rf "$RAY_TMPDIR"
+    exit "$code"
+}
+
 study=${STUDY:?"name a study file: STUDY=search_spaces/zinc_100k.yaml sbatch cluster/slurm.sh"}
 scratch=${SCRATCH:-/tmp}/bimp-$USER
 cd "${SLURM_SUBMIT_DIR:-.}"
 # shellcheck source=/dev/null
 source "${VENV:-.venv}/bin/activate"
+# The exit codes by which run_study.py says that the same command goes on: it was stopped, or Ray was lost under it.
+go_on=$(python -m study.exit_codes)
 
 # --- what every process of this cluster is told
 
 # A token of this job's own: without it whoever reaches a port of Ray could run code as you. The file must be seen by
 # every machine, and by no other user.
 token=$PWD/.ray-token-$SLURM_JOB_ID
-(umask 077 && python -c 'import secrets; print(secrets.token_hex(32), end="")' >"$token")
-export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=$token
 # Sockets lie here, whose paths must be short; jobs that share a machine must not share a folder or a port.
 export RAY_TMPDIR=/tmp/ray-$SLURM_JOB_ID
+trap end_of_job EXIT
+(umask 077 && python -c 'import secrets; print(secrets.token_hex(32), end="")' >"$token")
+export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=$token
 export RAY_USAGE_STATS_ENABLED=0
 port=$((20000 + SLURM_JOB_ID % 10000 * 2))
 # Where a machine that does not see $DATA keeps what it pulls from the results. The driver itself is told by --data.
@@ -63,15 +126,7 @@ head=$(srun --overlap --nodes=1 --ntasks=1 --nodelist="$first" hostname --ip-add
 ports=(--min-worker-port=0 --max-worker-port=0)
 given=(--num-cpus="${SLURM_CPUS_PER_TASK:-1}" --num-gpus="${SLURM_GPUS_ON_NODE:-0}" --disable-usage-stats --block)
 
-steps=()
-# shellcheck disable=SC2329 # called by the trap
-end_of_job() {
-    kill "${steps[@]}" 2>/dev/null || true
-    wait || true
-    rm -rf "$token" "$RAY_TMPDIR"
-}
-trap end_of_job EXIT
-
+((told)) && exit 130
 # Each node in a step of its own, which lives as long as the job.
 srun --overlap --nodes=1 --ntasks=1 --nodelist="$first" \
     ray start --head --node-ip-address="$head" --port=$port --ray-client-server-port=$((port + 1)) \
@@ -86,51 +141,16 @@ if ((others > 0)); then
 fi
 
 # A study counts its slots when it starts: it waits for all machines, for five minutes.
-python - "$head:$port" "${#machines[@]}" <<'WAIT'
-import sys
-import time
-
-import ray
-
-until = time.monotonic() + 300
-while True:
-    try:
-        ray.init(address=sys.argv[1], logging_level="ERROR", log_to_driver=False)
-        break
-    except Exception:
-        if time.monotonic() > until:
-            raise
-        time.sleep(2)
-while sum(node["Alive"] for node in ray.nodes()) < int(sys.argv[2]):
-    if time.monotonic() > until:
-        sys.exit(f"{sys.argv[0]}: not all {sys.argv[2]} machines joined within five minutes")
-    time.sleep(1)
-WAIT
+((told)) && exit 130
+waits_for python -m study.joined_nodes "$head:$port" "${#machines[@]}"
+((told)) && exit 130
 
 # --- the study
 
 arguments=("$study" --address "$head:$port" --data "${DATA:-data}")
 [[ -n ${RESULTS:-} ]] && arguments+=(--results "$RESULTS")
 [[ -n ${MLFLOW:-} ]] && arguments+=(--mlflow "$MLFLOW")
-python run_study.py run "${arguments[@]}" &
-driver=$!
-told=false
-code=0
+driver=begun
 # The driver takes SIGTERM as Ctrl-C: each trial ends its epoch, and its checkpoint is what the next start goes on from.
-# shellcheck disable=SC2329 # called by the trap
-stop_driver() {
-    told=true
-    kill -TERM "$driver"
-    wait "$driver" || code=$?
-}
-trap stop_driver TERM
-ended=0
-wait "$driver" || ended=$?
-$told || code=$ended # a signal ends wait before the driver has ended
-
-# 130: stopped, 75: Ray was lost under it, and there is more to do. 0: done. 1: trials failed, 2: it cannot run: neither
-# would get better by itself.
-if ($told && ((code == 130))) || ((code == 75)); then
-    scontrol requeue "$SLURM_JOB_ID" || true
-fi
-exit "$code"
+# Its exit code is this job's. 1: trials failed, 2: it cannot run: neither would get better by itself.
+waits_for python run_study.py run "${arguments[@]}"

@@ -26,9 +26,10 @@ while [[ $1 == --* ]]; do shift; done
 exec "$@"
 """
 SCONTROL = """#!/bin/bash
-case $1 in
-    show) printf 'node1\\nnode2\\n' ;;
-    requeue) echo "$2" >>"$REQUEUED" ;;
+case "$1 $2" in
+    "show hostnames") printf 'node1\\nnode2\\n' ;;
+    "show job") echo "   JobState=RUNNING Reason=None Dependency=(null)" ;;
+    requeue*) echo "$2" >>"$REQUEUED" ;;
 esac
 """
 # Nothing but loopback, which also has this machine's own address: what Ray opens is seen by nobody.
