@@ -9,7 +9,7 @@ from benchmarks.contenders import Cell
 from benchmarks.measure import Ratio, milliseconds
 from benchmarks.own_process import ProcessCost
 from benchmarks.page import Table
-from benchmarks.tables import evaluation_share
+from benchmarks.tables import evaluation_share, gathering_share
 
 FASTER = 2.0
 LARGEST_STEP_S = 3.5
@@ -17,6 +17,7 @@ MEMORY_SHARE = 0.5
 GATE = 1.15
 GATE_ON_EDGES = 1.5
 EVALUATION_SHARE = 0.08
+GATHERING_SHARE = 0.02
 
 
 def summary(
@@ -51,6 +52,8 @@ def summary(
     add("Gate on TSP-like graphs and of GAT: 1.5 times, dearest cell", max(on_edges), max(on_edges) <= GATE_ON_EDGES)
     evaluation = max(evaluation_share(cell) for cell in cells)
     add("Evaluation: under 8% of an epoch, dearest cell", evaluation, evaluation < EVALUATION_SHARE, "{:.1%}".format)
+    gathering = max(gathering_share(cell) for cell in cells)
+    add("Loading: under 2% of a step, dearest cell", gathering, gathering < GATHERING_SHARE, "{:.1%}".format)
     return Table(
         title="What is aimed at",
         note="Cells are the four backbones at 4 and at 16 layers.",

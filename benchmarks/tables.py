@@ -69,7 +69,7 @@ def shares(cells: Sequence[Cell]) -> Table:
         rows=tuple(
             (
                 *_names(cell),
-                _percent(_share(cell.gather, cell.vanilla)),
+                _percent(gathering_share(cell)),
                 _percent(evaluation_share(cell)),
                 f"{sum(_epoch(cell)):,.0f}",
             )
@@ -169,6 +169,11 @@ def threads(costs: Mapping[tuple[int, str], tuple[ProcessCost, ProcessCost]]) ->
     )
 
 
+def gathering_share(cell: Cell) -> float:
+    """Of a vanilla step with its gathering: the gathering."""
+    return median(part / (part + rest) for part, rest in zip(cell.gather.cpu, cell.vanilla.cpu, strict=True))
+
+
 def evaluation_share(cell: Cell) -> float:
     """Of an epoch with boosting: the evaluation of the validation split."""
     train, validation = _epoch(cell)
@@ -192,10 +197,6 @@ def _mean_of_batches(cell: Cell, total: float) -> str:
 
 def _sum(step: Timings, loading: Timings) -> list[float]:
     return [one + other for one, other in zip(step.cpu, loading.cpu, strict=True)]
-
-
-def _share(part: Timings, rest: Timings) -> float:
-    return median(one / (one + other) for one, other in zip(part.cpu, rest.cpu, strict=True))
 
 
 def _megabytes(cost: ProcessCost) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor
 from bimp.head_runs import HeadRuns
 from bimp.padding import Padding, RealRows
 
-BLOCK_EDGES = 2048
+BLOCK_EDGES = 8192
 """Edges of a block: a few rows for each fit into a core's cache, and a block is worth the calls that it takes."""
 
 
@@ -100,6 +100,21 @@ class Adjacency:
     def each_edge(self) -> Tensor:
         """0 to ``edges - 1``."""
         return torch.arange(self.num_edges, device=self.edge_index.device)
+
+    @cached_property
+    def rows_of_both_ends(self) -> Tensor:
+        """``[2 edges]``: of four rows for each node, the first of u and the second of v, edge by edge."""
+        return torch.stack([4 * self.source, 4 * self.destination + 1], dim=1).view(-1)
+
+    @cached_property
+    def pair_starts(self) -> Tensor:
+        """Where the pairs of ``rows_of_both_ends`` begin and end, ``[edges + 1]``."""
+        return torch.arange(0, 2 * self.num_edges + 1, 2, device=self.edge_index.device)
+
+    @cached_property
+    def row_sent(self) -> Tensor:
+        """Of four rows for each node, the third of u, ``[edges]``."""
+        return 4 * self.source + 2
 
     @cached_property
     def in_degree(self) -> Tensor:

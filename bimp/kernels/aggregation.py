@@ -74,7 +74,8 @@ class _NeighbourMax(torch.autograd.Function):
         factors = rows.new_ones(adjacency.num_edges) if weights is None else weights
         matrix = sparse(factors, adjacency)
         if not any(ctx.needs_input_grad):
-            return torch.sparse.mm(matrix, rows, "amax")
+            without_gradient: Tensor = torch.sparse.mm(matrix, rows, "amax")
+            return without_gradient
         if adjacency.num_edges <= MOST_EDGES_A_NODE * adjacency.num_nodes:
             largest, edge = _largest_and_its_edge(matrix, rows)
         else:

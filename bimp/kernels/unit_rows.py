@@ -23,7 +23,8 @@ class _PositiveUnitRows(torch.autograd.Function):
         lengths = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
         unit = rows / lengths.clamp(min=SHORTEST)
         ctx.save_for_backward(unit, lengths)
-        return unit.relu()
+        positive: Tensor = unit.relu()
+        return positive
 
     @staticmethod
     @torch.autograd.function.once_differentiable

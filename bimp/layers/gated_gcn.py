@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from bimp.adjacency import Adjacency
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.edge_gates import EdgeGates
-from bimp.kernels.linear import Linear
+from bimp.kernels.linear import Linear, linear
 from bimp.layers.residual import add_residual, next_rows
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import sum_over_neighbours
@@ -56,16 +56,15 @@ class GatedGCNLayer(nn.Module):
         """
         width = self.edge_self.out_features
         if adjacency.padding is None and e_hat.shape[1] == width and kernels_serve(h, e_hat, beta_hat):
-            aggregate, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat)
+            rows, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat)
         else:
-            aggregate, e_hat = self._plainly(h, e_hat, adjacency, beta_hat)
-        h = next_rows(h, self.node_self(h) + aggregate, self.node_norm, "relu", adjacency.real_nodes)
-        return h, e_hat
+            rows, e_hat = self._plainly(h, e_hat, adjacency, beta_hat)
+        return next_rows(h, rows, self.node_norm, "relu", adjacency.real_nodes), e_hat
 
     def _plainly(
         self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """The nodes' aggregates, and the new rows of the edges, as the equations have them."""
+        """The nodes' rows before normalisation, and the new rows of the edges, as the equations have them."""
         source, destination = adjacency.edge_index
         raw = (
             self.edge_source(h).index_select(0, source)
@@ -79,16 +78,20 @@ class GatedGCNLayer(nn.Module):
             messages = beta_hat.unsqueeze(1) * messages
         # The denominator of e belongs to the destination, so it is divided by once for each node.
         total = sum_over_neighbours(edge_gate, adjacency) + EPSILON
-        return sum_over_neighbours(messages, adjacency) / total, e_hat
+        return self.node_self(h) + sum_over_neighbours(messages, adjacency) / total, e_hat
 
     def _by_kernel(
         self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """The same by :mod:`bimp.kernels.edge_gates`."""
         is_shared = e_hat.shape[0] == 1
-        at_destination = self.edge_destination(h) + (self.edge_self(e_hat) if is_shared else self.edge_self.bias)
+        maps = (self.edge_source, self.edge_destination, self.node_source, self.node_self)
+        source_bias, destination_bias, *others = (each.bias for each in maps)
+        # What every edge adds goes in with the bias of its destination: one product maps the nodes four times.
+        of_every_edge = self.edge_self(e_hat).view(-1) if is_shared else self.edge_self.bias
+        bias = torch.cat([source_bias, destination_bias + of_every_edge, *others])
+        mapped = linear(h, torch.cat([each.weight for each in maps]), bias)
         gates = EdgeGates(
             adjacency=adjacency, norm=self.edge_norm, gate_by_raw=self.edge_gate == "raw", epsilon=EPSILON
         )
-        weight = None if is_shared else self.edge_self.weight
-        return gates(self.edge_source(h), at_destination, self.node_source(h), e_hat, weight, beta_hat)
+        return gates(mapped, e_hat, None if is_shared else self.edge_self.weight, beta_hat)

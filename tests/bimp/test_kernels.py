@@ -12,18 +12,32 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.testing import assert_close
 
+from bimp.adjacency import Adjacency
 from bimp.config import BACKBONES, Backbone, ModelConfig
 from bimp.data import GraphBatch
 from bimp.data.cluster import block_model_graph, pack_block_models
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import linear
 from bimp.losses import supervised_loss
+from bimp.neighbourhood import max_neighbour_rows
 from bimp.network import Network
 from bimp.semantics import Semantics, preset
 from bimp.tasks import task_of
 
-CHOOSERS = ("bimp.neighbourhood", "bimp.kernels.linear", "bimp.layers.gat", "bimp.layers.gated_gcn")
+CHOOSERS = (
+    "bimp.neighbourhood",
+    "bimp.kernels.linear",
+    "bimp.layers.gat",
+    "bimp.layers.gated_gcn",
+    "bimp.layers.graphsage",
+    "bimp.layers.residual",
+)
 EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bimp.adjacency.BLOCK_EDGES", 2048)
 
 
 @contextmanager
@@ -96,6 +110,49 @@ def test_gradients_in_single_precision_are_near_the_plain_ones(backbone: Backbon
     largest = max(gradient.abs().max().item() for gradient in expected)
     for one, other in zip(found, expected, strict=True):
         assert_close(one, other, rtol=1e-3, atol=1e-4 * largest)
+
+
+@pytest.mark.parametrize("edges_a_node", [2, 30], ids=["few edges", "many edges"])
+@pytest.mark.parametrize("is_weighted", [False, True], ids=["rows", "weighed rows"])
+def test_of_equal_messages_the_first_takes_the_gradient(edges_a_node: int, is_weighted: bool) -> None:
+    rng = torch.Generator().manual_seed(0)
+    nodes = 50
+    source = torch.randint(0, nodes, (nodes * edges_a_node,), generator=rng)
+    destination = torch.randint(1, nodes, (nodes * edges_a_node,), generator=rng).sort().values  # none reaches node 0
+    adjacency = Adjacency(torch.stack([source, destination]), nodes)
+    rows = torch.randint(0, 3, (nodes, 7), generator=rng).double().requires_grad_()
+    weights = torch.randint(1, 3, (source.numel(),), generator=rng).double().requires_grad_() if is_weighted else None
+    grad = torch.randn(nodes, 7, generator=rng, dtype=torch.float64)
+    largest = max_neighbour_rows(rows, adjacency, weights)
+    leaves = [rows] if weights is None else [rows, weights]
+    found = torch.autograd.grad(largest, leaves, grad)
+    factors = torch.ones(source.numel()) if weights is None else weights.detach()
+    expected, expected_weights = np.zeros((nodes, 7)), np.zeros(source.numel())
+    for node in range(1, nodes):
+        edges = [edge for edge in range(source.numel()) if destination[edge] == node]
+        for column in range(7):
+            messages = [(factors[edge] * rows[source[edge], column]).item() for edge in edges]
+            if messages:
+                first = edges[messages.index(max(messages))]
+                assert largest[node, column].item() == max(messages)
+                expected[source[first], column] += (factors[first] * grad[node, column]).item()
+                expected_weights[first] += (rows[source[first], column] * grad[node, column]).item()
+    assert_close(found[0], torch.from_numpy(expected))
+    if is_weighted:
+        assert_close(found[1], torch.from_numpy(expected_weights))
+
+
+def test_runs_of_each_head_hold_the_edges_of_their_end() -> None:
+    edge_index = torch.tensor([[2, 0, 2, 1, 3, 0], [0, 1, 1, 1, 2, 2]])
+    adjacency = Adjacency(edge_index, 4)
+    into, out_of = adjacency.runs_into(2), adjacency.runs_out_of(2)
+    assert into.starts.tolist() == [0, 1, 2, 5, 8, 10, 12, 12, 12]
+    # Edge 0 into node 0, for head 0 and 1; edges 1 to 3 into node 1; edges 4 and 5 into node 2.
+    assert into.order.tolist() == [0, 1, 2, 4, 6, 3, 5, 7, 8, 10, 9, 11]
+    assert into.rows.tolist() == [4, 5, 0, 4, 2, 1, 5, 3, 6, 0, 7, 1]
+    assert into.order.index_select(0, into.place).tolist() == list(range(12))
+    assert out_of.starts.tolist() == [0, 2, 4, 5, 6, 8, 10, 11, 12]
+    assert out_of.rows.tolist() == [2, 4, 3, 5, 2, 3, 0, 2, 1, 3, 4, 5]
 
 
 @pytest.mark.parametrize("gaps", [False, True], ids=["dense", "a part of a wider matrix"])

@@ -1,0 +1,77 @@
+"""Rows of chosen graphs out of tensors that hold all graphs one behind the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+FEWEST_COPIED = 1024
+"""Rows of a graph, on average, above which they are copied as a whole; below, finding each row is faster."""
+
+
+@dataclass(frozen=True, eq=False)
+class GraphRuns:
+    """Where the rows of the chosen graphs lie packed, and where they go in the batch.
+
+    Attributes:
+        starts: where each graph's rows begin, packed.
+        counts: how many rows each has.
+        ptr: where they begin in the batch, and where the last ones end.
+        total: rows of the batch.
+        packed: rows of all packed graphs.
+    """
+
+    starts: Tensor
+    counts: Tensor
+    ptr: Tensor
+    total: int
+    packed: int
+
+    @classmethod
+    def of(cls, offsets: Tensor, indices: Tensor) -> GraphRuns:
+        """The graphs ``indices`` of those that begin at ``offsets``."""
+        starts = offsets[indices]
+        counts = offsets[indices + 1] - starts
+        ptr = offsets_of(counts)
+        return cls(starts=starts, counts=counts, ptr=ptr, total=int(ptr[-1]), packed=int(offsets[-1]))
+
+    def take(self, rows: Tensor) -> Tensor:
+        """The chosen rows of ``[packed, ...]``, a new tensor."""
+        return torch.cat(self._slices(rows, 0)) if self._are_long else rows.index_select(0, self._places)
+
+    def take_columns(self, columns: Tensor, shifts: Tensor) -> Tensor:
+        """The chosen columns of ``[2, packed]`` as int64, those of each graph plus its shift."""
+        shift = shifts.repeat_interleave(self.counts, output_size=self.total)
+        if self._are_long:
+            return torch.cat(self._slices(columns, 1), dim=1).long().add_(shift)
+        taken = torch.empty((2, self.total), dtype=torch.int64)
+        # Row by row: index_select along the second dimension takes five times as long.
+        for row, out in zip(columns, taken, strict=True):
+            torch.add(row.index_select(0, self._places), shift, out=out)
+        return taken
+
+    @property
+    def _are_long(self) -> bool:
+        return self.total > FEWEST_COPIED * self.counts.numel()
+
+    def _slices(self, tensor: Tensor, dim: int) -> list[Tensor]:
+        bounds = zip(self.starts.tolist(), self.counts.tolist(), strict=True)
+        return [tensor.narrow(dim, start, count) for start, count in bounds]
+
+    @cached_property
+    def _places(self) -> Tensor:
+        # Half the memory to touch: large batches are bound by it.
+        dtype = torch.int32 if self.packed <= torch.iinfo(torch.int32).max else torch.int64
+        shifts = (self.starts - self.ptr[:-1]).to(dtype)
+        places = shifts.repeat_interleave(self.counts, output_size=self.total)
+        return places.add_(torch.arange(self.total, dtype=dtype))
+
+
+def offsets_of(counts: Tensor) -> Tensor:
+    """Where runs of ``counts`` rows begin, one behind the other, and where the last one ends."""
+    offsets = torch.zeros(counts.numel() + 1, dtype=torch.int64)
+    torch.cumsum(counts, dim=0, out=offsets[1:])
+    return offsets
