@@ -10,8 +10,10 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
+from bimp.stack.network import can_be_stacked
 from study.attempts import newest_record
 from study.cell_run import CellRun, PlannedTrial
 from study.journal import Journal, JournalEntry
@@ -25,6 +27,9 @@ from study.spec import StudySpec
 from study.stays import Stays
 from study.trial import TrialAssignment
 from study.whole_files import remove_folder
+
+MOST_TOGETHER = 10
+"""Confirm trials in one training run, as ten folds: with every one it takes more memory."""
 
 MakeAssignment = Callable[[PlannedTrial], TrialAssignment]
 """Completes a trial with what only the driver knows: folders, threads, the state of the code."""
@@ -64,6 +69,7 @@ class StudyCoordinator:
         self.cells = {cell.id: CellRun(cell, spec, fingerprints[cell.dataset]) for cell in plan.cells}
         self.live: dict[str, TrialAssignment] = {}
         self._study = spec.name
+        self._seeds_together = spec.resources.seeds_together
         self._folder = folder
         self._journal = Journal(folder.journal, lease)
         self._lease = lease
@@ -102,7 +108,16 @@ class StudyCoordinator:
         trial = self._first(CellRun.next_begun) or self._first(CellRun.next_confirm) or self._next_search()
         if trial is None:
             return None
-        return self._hand_out(self._make_assignment(trial))
+        return self._hand_out(self._with_companions(trial))
+
+    def _with_companions(self, trial: PlannedTrial) -> TrialAssignment:
+        """The trial, with the other confirm trials of its cell if they are to be trained together."""
+        assignment = self._make_assignment(trial)
+        if not (self._seeds_together and trial.phase == "confirm" and can_be_stacked(trial.config.model)):
+            return assignment
+        cell = self.cells[trial.cell]
+        others = islice(iter(cell.next_confirm, None), MOST_TOGETHER - 1)
+        return replace(assignment, companions=tuple(self._make_assignment(other) for other in others))
 
     def report(self, key: str, epoch: int, val_metric: float, *, ended: bool) -> bool:
         """Hear of an epoch of a live trial; False if the trial is to be pruned here.
@@ -131,10 +146,13 @@ class StudyCoordinator:
         return record
 
     def again(self, key: str, *, alone: MemoryPlace | None = None) -> None:
-        """Hand a live trial out once more, before all others; ``alone``: what it is to have to itself."""
+        """Hand a live trial out once more, before all others and without companions.
+
+        ``alone``: what it is to have to itself.
+        """
         self._pruned_at.pop(key, None)
         self._stays.lose(key)
-        self._again.append(replace(self.live.pop(key), alone=alone))
+        self._again.append(replace(self.live.pop(key), alone=alone, companions=()))
 
     def take_back(self) -> None:
         """Hand all live trials out once more, before all others: nobody runs them any more."""
@@ -142,9 +160,14 @@ class StudyCoordinator:
             self.again(key, alone=assignment.alone)
 
     def _hand_out(self, assignment: TrialAssignment) -> TrialAssignment:
+        sharing = len(assignment.members)
+        companions = tuple(self._begin(companion, sharing) for companion in assignment.companions)
+        return self._begin(replace(assignment, companions=companions), sharing)
+
+    def _begin(self, assignment: TrialAssignment, sharing: int) -> TrialAssignment:
         self._launches[assignment.key] += 1
         attempt = attempt_name(self._lease, self._launches[assignment.key])
-        self._stays.begin(assignment.key)
+        self._stays.begin(assignment.key, sharing)
         self.live[assignment.key] = replace(assignment, attempt=attempt)
         return self.live[assignment.key]
 

@@ -68,6 +68,8 @@ class Dispatch:
         self._failed: dict[str, str] = {}
         self._unfit: dict[str, tuple[str, str]] = {}
         self._avoided: tuple[str, ...] = ()
+        self._came_apart: dict[str, str] = {}
+        self._done: set[str] = set()
 
     # ---- what it hands out
 
@@ -89,7 +91,8 @@ class Dispatch:
         if assignment is not None:
             assignment = replace(assignment, avoided=self._avoided)
             self._handed_out[assignment.key] = assignment
-            self._log("handed_out", assignment, "handed out")
+            for member in assignment.members:
+                self._log("handed_out", member, "handed out")
             self._taken += self._slots.taken_by(assignment.alone)
             if assignment.alone is not None:
                 self._alone_since[assignment.key] = self._clock()
@@ -108,7 +111,8 @@ class Dispatch:
 
     def started(self, key: str) -> None:
         """A worker has the trial."""
-        self._log("started", self._handed_out[key], "a worker has it")
+        for member in self._handed_out[key].members:
+            self._log("started", member, "a worker has it")
         self._running.add(key)
         self._alone_since.pop(key, None)
 
@@ -129,12 +133,29 @@ class Dispatch:
         if "failed" in report:
             self._failed[key] = report["failed"]
             return False
+        if "came_apart" in report:
+            self._came_apart[key] = report["came_apart"]
+            return False
+        if "epochs" in report:
+            return self._reported_together(key, report)
         if "epoch" not in report:  # Tune's own, when a worker has ended
             return True
         if self._news is not None:
             self._news.written(key)
         keeps = self._coordinator.report(key, report["epoch"], report["val_metric"], ended=report["ended"])
         return keeps and (report["ended"] or not self._leaves(key))
+
+    def _reported_together(self, key: str, report: dict[str, Any]) -> bool:
+        """Hear of an epoch of trials that are trained together; who is done is sealed, while the others go on."""
+        if self._news is not None:
+            self._news.written(key)
+        for member, told in report["epochs"].items():
+            self._coordinator.report(member, told["epoch"], told["val_metric"], ended=told["ended"])
+        for member in report["done"]:
+            self._done.add(member)
+            self._seal(member, None)
+        all_ended = bool(report["epochs"]) and all(told["ended"] for told in report["epochs"].values())
+        return all_ended or not self._leaves(key)
 
     def _leaves(self, key: str) -> bool:
         if self._interruption.requested:
@@ -159,6 +180,13 @@ class Dispatch:
         if self._news is not None:
             self._news.gone(key)
         memory, failed, unfit = self._memory.pop(key, None), self._failed.pop(key, None), self._unfit.pop(key, None)
+        if assignment.companions:
+            causes = [self._came_apart.pop(key, None), memory.cause if memory else None, unfit[1] if unfit else None]
+            lost_worker = "their worker was lost" if lost else None
+            self._ended_together(assignment, next((cause for cause in causes if cause), lost_worker))
+            if unfit is not None:
+                self._avoid_node(*unfit)
+            return
         if key in self._left or (self._interruption.requested and (memory or lost or unfit)):
             self._log("left", assignment, "left for the next start")
             return  # it stays live: the next start goes on from its checkpoint
@@ -171,9 +199,27 @@ class Dispatch:
         else:
             self._seal(key, failed)
 
+    def _ended_together(self, assignment: TrialAssignment, came_apart: str | None) -> None:
+        """Of trials that were trained together, those that are not done are tried one by one, or left."""
+        for member in assignment.members:
+            if member.key in self._done:
+                self._done.remove(member.key)
+            elif assignment.key in self._left or (self._interruption.requested and came_apart):
+                self._log("left", member, "left for the next start")
+            elif came_apart:
+                self._coordinator.again(member.key)
+                said = f"cannot be trained with its other seeds ({came_apart}); it goes on by itself"
+                self._log("came_apart", member, said, logging.WARNING)
+            else:
+                self._seal(member.key, None)
+        self._left.discard(assignment.key)
+
     def _avoid(self, assignment: TrialAssignment, node: str, cause: str) -> None:
         """Hand the trial out again, it and all that follow to other nodes."""
         self._coordinator.again(assignment.key, alone=assignment.alone)
+        self._avoid_node(node, cause)
+
+    def _avoid_node(self, node: str, cause: str) -> None:
         if node in self._avoided:
             return
         self._avoided = (*self._avoided, node)

@@ -57,5 +57,6 @@ RESOURCE_COMMENTS: dict[str, str] = {
     "gpus_per_trial": "0: on the CPU; auto: what a probe finds to be enough",
     "max_trials_per_gpu": "that auto packs on one",
     "max_concurrent": "trials side by side; null: as many as fit",
+    "seeds_together": "confirm trials of a cell as one training run, in one slot",
 }
 """And for every key of ``resources``."""

@@ -29,6 +29,7 @@ class Stays:
         self.epochs: dict[str, int] = {}
         self._clock = clock
         self._began: dict[str, float] = {}
+        self._sharing: dict[str, int] = {}
         self._beside_s = 0.0
         self._ended = 0
 
@@ -37,20 +38,22 @@ class Stays:
         """Seconds that an ended trial had its slot beside its training, on average."""
         return self._beside_s / self._ended if self._ended else 0.0
 
-    def begin(self, key: str) -> None:
-        """A slot is the trial's from now on."""
+    def begin(self, key: str, sharing: int = 1) -> None:
+        """A slot is the trial's from now on, and so many trials' in all."""
         self._began[key] = self._clock()
+        self._sharing[key] = sharing
 
     def end(self, key: str, trained_s: float) -> None:
         """It gives it back, after so many seconds of training."""
         # A trial that goes on was trained before it had this slot.
-        self._beside_s += max(0.0, self._clock() - self._began[key] - trained_s)
+        self._beside_s += max(0.0, (self._clock() - self._began[key]) / self._sharing[key] - trained_s)
         self._ended += 1
         self.lose(key)
 
     def lose(self, key: str) -> None:
         """It lost it, and comes again."""
         self._began.pop(key, None)
+        self._sharing.pop(key, None)
         self.epochs.pop(key, None)
 
     def under_way(self, live: Iterable[LiveTrial]) -> dict[str, UnderWay]:

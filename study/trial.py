@@ -65,6 +65,7 @@ class TrialAssignment:
             the node sees ``data_root``.
         versions: of the driver's libraries, which the node must have; empty: any will do.
         avoided: ids of nodes that are not fit for it.
+        companions: trials that differ in seed and fold alone and are trained with it (:mod:`study.together`).
     """
 
     key: str
@@ -88,17 +89,32 @@ class TrialAssignment:
     data_store: str | None = None
     versions: dict[str, str] = field(default_factory=dict)
     avoided: tuple[str, ...] = ()
+    companions: tuple[TrialAssignment, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dict that JSON can hold."""
-        return {**{name: getattr(self, name) for name in self.__dataclass_fields__}, "config": self.config.to_dict()}
+        return {
+            **{name: getattr(self, name) for name in self.__dataclass_fields__},
+            "config": self.config.to_dict(),
+            "companions": [companion.to_dict() for companion in self.companions],
+        }
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> TrialAssignment:
         """The assignment that :meth:`to_dict` wrote."""
         return cls(
-            **{**plain, "config": TrialConfig.from_dict(plain["config"]), "avoided": tuple(plain.get("avoided", ()))}
+            **{
+                **plain,
+                "config": TrialConfig.from_dict(plain["config"]),
+                "avoided": tuple(plain.get("avoided", ())),
+                "companions": tuple(cls.from_dict(companion) for companion in plain.get("companions", ())),
+            }
         )
+
+    @property
+    def members(self) -> tuple[TrialAssignment, ...]:
+        """Each trial that is trained here, by itself: this one and its companions."""
+        return (replace(self, companions=()), *self.companions)
 
     @property
     def name(self) -> str:
@@ -142,7 +158,7 @@ def train_trial(
     train = dataset.split("train", assignment.config.fold)
     validation = dataset.split("val", assignment.config.fold)
     live = folder.live_record(assignment.key, assignment.attempt)
-    record, checkpoint = yield from keep(partial(_begin, assignment, folder, device))
+    record, checkpoint = yield from keep(partial(begin, assignment, folder, device))
     begins = "begins" if checkpoint is None else f"goes on after epoch {record.num_epochs}"
     logger.info("%s on %s, threads: %d", begins, record.device, assignment.threads)
     if checkpoint is not None:
@@ -157,19 +173,19 @@ def train_trial(
         if result.status == "diverged":
             yield from keep(partial(write_record, record.sealed("diverged", result.reason, time.time()), live))
             return
-        record = _with_epoch(record, result)
+        record = with_epoch(record, result)
         checkpoint = result.checkpoint()
         yield from keep(partial(write_record, record, live))
-        yield from keep(partial(_save, checkpoint, folder.checkpoint(record.key, assignment.attempt)))
+        yield from keep(partial(save, checkpoint, folder.checkpoint(record.key, assignment.attempt)))
         if not earlier_removed:
-            yield from keep(partial(_remove_earlier, assignment, folder))
+            yield from keep(partial(remove_earlier, assignment, folder))
             earlier_removed = True
         yield TrialProgress(
             epoch=result.epoch, val_metric=record.epochs[-1].val_metric, ended=result.status != "running"
         )
     if checkpoint is None:
         raise RuntimeError(f"{assignment.name}: training ended before its first epoch")
-    finished = yield from _finish(assignment, folder, record, checkpoint, dataset, device, keep)
+    finished = yield from finish(assignment, folder, record, checkpoint, dataset, device, keep)
     yield from keep(partial(write_record, finished, live))
 
 
@@ -252,7 +268,7 @@ def open_data(assignment: TrialAssignment) -> PreparedDataset:
     return dataset
 
 
-def _begin(
+def begin(
     assignment: TrialAssignment, folder: ResultsFolder, device: torch.device
 ) -> tuple[TrialRecord, dict[str, Any] | None]:
     """The record and checkpoint to go on from, those of the newest attempt that has both.
@@ -290,14 +306,15 @@ def _back_to(record: TrialRecord, kept: tuple[EpochRecord, ...]) -> TrialRecord:
     )
 
 
-def _remove_earlier(assignment: TrialAssignment, folder: ResultsFolder) -> None:
+def remove_earlier(assignment: TrialAssignment, folder: ResultsFolder) -> None:
     """Drop the checkpoints of earlier attempts, once this one has one of its own."""
     for attempt in attempts_until(folder, assignment.key, assignment.attempt):
         if attempt != assignment.attempt:
             remove_folder(folder.live_record(assignment.key, attempt).parent)
 
 
-def _with_epoch(record: TrialRecord, result: EpochResult) -> TrialRecord:
+def with_epoch(record: TrialRecord, result: EpochResult) -> TrialRecord:
+    """``record`` with one more epoch."""
     train, validation = result.train, result.validation
     if train is None or validation is None:
         raise RuntimeError(f"trial {record.key}: epoch {result.epoch} has no losses and did not diverge")
@@ -326,7 +343,7 @@ def _with_epoch(record: TrialRecord, result: EpochResult) -> TrialRecord:
     )
 
 
-def _finish(
+def finish(
     assignment: TrialAssignment,
     folder: ResultsFolder,
     record: TrialRecord,
@@ -347,7 +364,7 @@ def _finish(
     except DivergedError as cause:
         return record.sealed("diverged", f"after epoch {record.num_epochs}: {cause}", time.time())
     weights = folder.live_weights(record.key, assignment.attempt)
-    yield from keep(partial(_save, {"config": config.to_dict(), "network": network.state_dict()}, weights))
+    yield from keep(partial(save, {"config": config.to_dict(), "network": network.state_dict()}, weights))
     return replace(
         finished,
         train_metric=train.metric,
@@ -358,7 +375,8 @@ def _finish(
     )
 
 
-def _save(content: dict[str, Any], path: Path) -> None:
+def save(content: dict[str, Any], path: Path) -> None:
+    """Write a checkpoint or weights, whole or not at all."""
     # Into memory first: of a disk that gets full under it, torch.save says nothing that tells it from a fault.
     buffer = io.BytesIO()
     torch.save(content, buffer)

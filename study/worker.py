@@ -3,6 +3,8 @@
 What it reports is one of these:
 
 - ``epoch``, ``val_metric``, ``ended``: one more epoch (:class:`study.trial.TrialProgress`);
+- ``epochs``, ``done``: one more epoch of trials that are trained together (:class:`study.together.TogetherProgress`);
+- ``came_apart``: the cause for which such trials cannot be, and are to be tried one by one;
 - ``store_trouble``: the results folder refuses for now, and the trial waits (:class:`study.store.StoreTrouble`);
 - ``out_of_memory``, ``cause``: memory ran out beside other trials, and the trial ended here without a last word;
 - ``unfit_node``, ``cause``: the node, by its id, is not fit for the study, and the trial did not begin;
@@ -32,6 +34,7 @@ from study.out_of_memory import failed_alone, one_line, out_of_memory
 from study.records import write_record
 from study.results import ResultsFolder
 from study.store import StoreTrouble, require_store
+from study.together import train_together
 from study.trial import TrialAssignment, initial_record, train_trial
 from study.whole_files import make_folder, write_whole
 from study.worker_log import WorkerLog
@@ -64,7 +67,7 @@ def _news_of(assignment: TrialAssignment) -> Iterator[dict[str, Any]]:
     """
     last = None
     try:
-        for news in train_trial(assignment):
+        for news in train_together(assignment) if assignment.companions else train_trial(assignment):
             yield {"store_trouble": news.cause} if isinstance(news, StoreTrouble) else asdict(news)
     except Exception as error:  # noqa: BLE001 - the boundary between one trial's code and the study
         last = _end_of(assignment, error)
@@ -76,6 +79,8 @@ def _news_of(assignment: TrialAssignment) -> Iterator[dict[str, Any]]:
 
 def _end_of(assignment: TrialAssignment, error: Exception) -> dict[str, Any] | None:
     memory = out_of_memory(error)
+    if assignment.companions:  # by itself, each will tell what is wrong with it
+        return {"came_apart": one_line(error) if memory is None else memory.cause}
     if memory is not None and assignment.alone not in (memory.place, "host"):
         return {"out_of_memory": memory.place, "cause": memory.cause}
     cause = one_line(error) if memory is None else failed_alone(memory, assignment.config)

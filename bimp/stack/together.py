@@ -31,8 +31,8 @@ class SeedRun:
     checkpoint: dict[str, Any] | None = None
 
 
-def fit_together(runs: Sequence[SeedRun], *, device: torch.device | str = "cpu") -> Iterator[tuple[int, EpochResult]]:
-    """Train the runs side by side; yields after every epoch of all of them each one's number and result.
+def fit_together(runs: Sequence[SeedRun], *, device: torch.device | str = "cpu") -> Iterator[dict[int, EpochResult]]:
+    """Train the runs side by side; yields after every epoch the results of those that had not ended, by number.
 
     The runs may differ in seed, fold, splits and checkpoint. Each has its own order of graphs, its own schedule and
     its own end, and the numbers that :func:`bimp.engine.fit` would give, but for rounding; its checkpoints are
@@ -49,14 +49,14 @@ def fit_together(runs: Sequence[SeedRun], *, device: torch.device | str = "cpu")
     while len(left) > 1:
         team = _Team([replace(runs[number], checkpoint=checkpoints[number]) for number in left], torch.device(device))
         while team.is_complete:
-            yield from zip(left, team.one_epoch(), strict=True)
+            yield dict(zip(left, team.one_epoch(), strict=True))
         for number, member in zip(left, team.members, strict=True):
             checkpoints[number] = member.save()
         left = [number for number in left if _goes_on(checkpoints[number])]
     for number in left:
         run = runs[number]
         alone = fit(run.config, run.train, run.validation, device=device, checkpoint=checkpoints[number])
-        yield from ((number, result) for result in alone)
+        yield from ({number: result} for result in alone)
 
 
 class _Member(TrainingRun):

@@ -12,6 +12,7 @@ from pydantic import (
     Field,
     PlainValidator,
     PrivateAttr,
+    StrictBool,
     StrictStr,
     TypeAdapter,
     ValidationError,
@@ -129,12 +130,14 @@ class ResourcesSpec(Strict):
         gpus_per_trial: whole ones or a part of one; ``auto``: what a probe on the cluster finds to be enough.
         max_trials_per_gpu: that ``auto`` packs on one.
         max_concurrent: None: as many as fit.
+        seeds_together: whether the confirm trials of a cell are trained as one, in one slot.
     """
 
     cpus_per_trial: Whole = 1
     gpus_per_trial: Annotated[Gpus, PlainValidator(_gpus)] = 0.0
     max_trials_per_gpu: Whole = 8
     max_concurrent: Whole | None = None
+    seeds_together: StrictBool = False
 
     @property
     def gpus(self) -> float:

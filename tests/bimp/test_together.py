@@ -99,8 +99,9 @@ def apart(runs: list[SeedRun]) -> list[list[EpochResult]]:
 
 def together(runs: list[SeedRun]) -> list[list[EpochResult]]:
     results: list[list[EpochResult]] = [[] for _ in runs]
-    for number, result in fit_together(runs):
-        results[number].append(result)
+    for of_epoch in fit_together(runs):
+        for number, result in of_epoch.items():
+            results[number].append(result)
     return results
 
 
@@ -248,12 +249,14 @@ def test_each_way_goes_on_from_the_others_checkpoints(backbone: Backbone) -> Non
         found[number].append(result)
         runs[number] = replace(runs[number], checkpoint=through_a_file(result.checkpoint()))
 
-    for number, result in islice(fit_together(runs[:2]), 4):
-        goes_on(number, result)
+    for of_epoch in islice(fit_together(runs[:2]), 2):
+        for number, result in of_epoch.items():
+            goes_on(number, result)
     for number, run in enumerate(runs):
         goes_on(number, next(fit(run.config, run.train, run.validation, checkpoint=run.checkpoint)))
-    for number, result in fit_together(runs):
-        goes_on(number, result)
+    for of_epoch in fit_together(runs):
+        for number, result in of_epoch.items():
+            goes_on(number, result)
     assert_same_runs(found, expected)
     for run, results in zip(runs, expected, strict=True):
         assert run.checkpoint is not None
@@ -273,7 +276,8 @@ def test_a_checkpoint_is_no_larger_than_that_of_a_run_alone() -> None:
         return buffer.tell()
 
     alone = [size(results[-1].checkpoint()) for results in apart(runs)]
-    found = {number: size(result.checkpoint()) for number, result in fit_together(runs)}
+    (of_epoch,) = fit_together(runs)
+    found = {number: size(result.checkpoint()) for number, result in of_epoch.items()}
     assert all(found[number] <= 1.02 * alone[number] for number in range(len(runs)))
 
 

@@ -43,10 +43,11 @@ class Cluster:
     now: float = 0.0
     told: list[str] = field(default_factory=list)
     interruption: Interruption = field(default_factory=Interruption)
+    study: str = STUDY
 
     def __post_init__(self) -> None:
         self.folder.create()
-        spec = read_study(STUDY)
+        spec = read_study(self.study)
         self.coordinator = StudyCoordinator(spec, plan(spec), self.folder, {"digits": "f"}, self._assignment)
         self.dispatch = Dispatch(
             self.coordinator, self.slots, StoreNews(self.folder, self.told.append), self.interruption, lambda: self.now
@@ -351,3 +352,108 @@ class TestUnfitNodes:
         assert str(error) == "node only, the last on which trials fit: its torch finds no GPU"
         assert study.dispatch.stops_at_once
         assert not study.records()
+
+
+TOGETHER = """
+name: fake
+arms: {dataset: digits, backbone: [gcn, gat], hidden_dim: 6, layers: 2}
+fixed: {max_epochs: 4, batch_size: 32}
+confirm: {seeds: [41, 95, 12]}
+resources: {seeds_together: true}
+"""
+
+
+@pytest.fixture
+def sharing(tmp_path: Path) -> Cluster:
+    return Cluster(ResultsFolder(tmp_path), study=TOGETHER)
+
+
+def epoch_of_all(cluster: Cluster, trial: TrialAssignment, done: tuple[str, ...] = ()) -> bool:
+    """One more epoch of each member that is under way, on disk and reported; ``done`` have their last word there."""
+    epochs = {}
+    for member in trial.members:
+        if member.key in done or member.key not in cluster.coordinator.live:
+            continue
+        path = cluster.folder.live_record(member.key, member.attempt)
+        record = newest_record(cluster.folder, member.key) or initial_record(member, "none", params=0)
+        number = record.num_epochs + 1
+        write_record(replace(record, epochs=(*record.epochs, epoch(number)), val_metric=0.5), path)
+        epochs[member.key] = {"epoch": number, "val_metric": 0.5, "ended": number == LAST}
+    for key in done:
+        (member,) = (member for member in trial.members if member.key == key)
+        record = newest_record(cluster.folder, key)
+        assert record is not None
+        path = cluster.folder.live_record(key, member.attempt)
+        write_record(replace(record.sealed("finished", "min_lr", 0.0), test_metric=0.5), path)
+    return cluster.dispatch.reported(trial.key, {"epochs": epochs, "done": list(done)})
+
+
+def test_the_seeds_of_a_cell_take_one_slot_and_each_is_sealed_when_it_is_done(sharing: Cluster) -> None:
+    first, second = sharing.begin_all()
+    assert [[member.config.seed for member in trial.members] for trial in (first, second)] == [[41, 95, 12]] * 2
+    assert {member.cell for member in first.members} == {first.cell}
+    assert len(sharing.coordinator.live) == 6
+    assert {member.attempt for member in first.members} == {"000001-001"}
+    for _ in range(2):
+        assert epoch_of_all(sharing, first)
+        assert sharing.coordinator.view(4).running == 6
+    keys = tuple(member.key for member in first.members)
+    assert epoch_of_all(sharing, first, done=keys[:1])
+    assert [record.key for record in sharing.records().values()] == [keys[0]]
+    assert set(sharing.coordinator.live) == {*keys[1:], *(member.key for member in second.members)}
+    assert epoch_of_all(sharing, first, done=keys[1:])
+    sharing.dispatch.ended(first.key)
+    assert {key: record.status for key, record in sharing.records().items()} == dict.fromkeys(keys, "finished")
+    assert sharing.dispatch.next_trial() is None
+    assert not sharing.dispatch.finished
+
+
+@pytest.mark.parametrize("cause", ["fault", "memory", "lost", "lost to memory", "unfit"])
+def test_what_cannot_be_trained_together_is_tried_one_by_one(
+    sharing: Cluster, caplog: pytest.LogCaptureFixture, cause: str
+) -> None:
+    first, _ = sharing.begin_all()
+    assert epoch_of_all(sharing, first)
+    keys = [member.key for member in first.members]
+    assert epoch_of_all(sharing, first, done=(keys[1],))
+    if cause == "fault":
+        assert not sharing.dispatch.reported(first.key, {"came_apart": "ValueError: no"})
+    elif cause == "memory":
+        assert not sharing.dispatch.reported(first.key, {"came_apart": "MemoryError"})
+    elif cause == "lost to memory":
+        sharing.dispatch.lost_to_memory(first.key, "its worker was killed")
+    elif cause == "unfit":
+        assert not sharing.dispatch.reported(first.key, {"unfit_node": "abc", "cause": "no CUDA"})
+    sharing.dispatch.ended(first.key, lost=cause.startswith("lost"))
+    begun = sharing.begin_all()
+    assert [(trial.key, trial.companions, trial.alone) for trial in begun] == [
+        (keys[0], (), None),
+        (keys[2], (), None),
+    ]
+    assert [trial.avoided for trial in begun] == [("abc",) if cause == "unfit" else ()] * 2
+    assert sum("it goes on by itself" in line for line in caplog.messages) == 2
+    for trial in begun:
+        assert sharing.epochs(trial) == 2
+        sharing.finish(trial)
+    assert {key: record.status for key, record in sharing.records().items()} == dict.fromkeys(keys, "finished")
+
+
+def test_at_an_end_that_is_asked_for_all_seeds_are_left_with_their_epoch(sharing: Cluster) -> None:
+    first, second = sharing.begin_all()
+    assert epoch_of_all(sharing, first)
+    sharing.interruption.request()
+    assert not epoch_of_all(sharing, first)
+    sharing.dispatch.ended(first.key)
+    assert not sharing.records()
+    assert [sharing.epochs(member) for member in first.members] == [2, 2, 2]
+    again = Cluster(sharing.folder, study=TOGETHER)
+    assert [len(trial.members) for trial in again.begin_all()] == [3, 3]
+    assert second.key in again.coordinator.live
+
+
+def test_a_worker_that_ends_without_a_word_fails_all_that_were_not_done(sharing: Cluster) -> None:
+    first, _ = sharing.begin_all()
+    assert epoch_of_all(sharing, first)
+    sharing.dispatch.ended(first.key)
+    found = sharing.records()
+    assert {found[member.key].status for member in first.members} == {"failed"}
