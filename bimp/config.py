@@ -44,6 +44,7 @@ Gate = Literal["bilateral", "uniform"]
 Readout = Literal["mean", "sum", "max"]
 Head = Literal["mlp", "linear"]
 Phase = Literal["search", "confirm"]
+Precision = Literal["float32", "bfloat16"]
 
 BACKBONES: tuple[NamedBackbone, ...] = get_args(NamedBackbone)
 GAT_HEADS = 8
@@ -240,6 +241,8 @@ class TrainConfig:
             (``total``).
         clip_norm: gradients are scaled down to this norm where theirs is larger; None: never.
         report: the epoch whose model is measured.
+        precision: of the products of matrices in a step, as ``torch.autocast`` chooses them; parameters, gates,
+            normalisation and losses stay ``float32``.
     """
 
     max_epochs: int
@@ -254,6 +257,7 @@ class TrainConfig:
     validation_loss: ValidationLoss = "supervised"
     clip_norm: float | None = None
     report: Report = "last"
+    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
         for key, choices in _TRAIN_CHOICES.items():
@@ -320,6 +324,8 @@ class TrialConfig:
         plain = asdict(self)
         if isinstance(self.model.placement, tuple):
             plain["model"]["placement"] = list(self.model.placement)
+        if self.train.precision == "float32":  # trials of before there was another keep their keys
+            del plain["train"]["precision"]
         return plain
 
     @classmethod
@@ -364,6 +370,7 @@ _TRAIN_CHOICES: Mapping[str, tuple[str, ...]] = {
     "reduction": get_args(Reduction),
     "validation_loss": get_args(ValidationLoss),
     "report": get_args(Report),
+    "precision": get_args(Precision),
 }
 
 

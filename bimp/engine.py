@@ -23,6 +23,7 @@ from bimp.device.run import DeviceRun
 from bimp.losses import supervised_loss
 from bimp.measurement import DivergedError, Evaluation, Meter
 from bimp.network import Network, NetworkOutput
+from bimp.precision import output_of
 from bimp.tasks import task_of
 
 CHECKPOINT_FORMAT = 1
@@ -102,7 +103,7 @@ def evaluate(network: Network, config: TrialConfig, split: GraphSplit, device: t
     with torch.no_grad():
         for batch in split.batches(config.train.batch_size):
             on_device = batch.to(torch.device(device))
-            output = network(on_device)
+            output = output_of(network, on_device, config.train.precision)
             loss = supervised_loss(network.task.kind, output.scores, on_device.y)
             meter.update(on_device, output, loss, with_gate=True)
     return meter.finite_evaluation()
@@ -202,7 +203,7 @@ class TrainingRun:
         clip_norm = self.config.train.clip_norm
         for batch in self.batches(train):
             on_device = batch.to(self.device)
-            output = self.network(on_device)
+            output = output_of(self.network, on_device, self.config.train.precision)
             loss, supervised = self.loss(output, on_device.y)
             if not torch.isfinite(loss):
                 raise DivergedError(f"loss {loss.item()} in training")

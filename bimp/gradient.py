@@ -96,7 +96,13 @@ class BilateralGate(nn.Module):
         self.metric = nn.Linear(num_clusters, num_clusters, bias=metric_bias)
 
     def forward(self, h: Tensor, batch: GraphBatch) -> GateOutput:
-        """Gate the edges of ``batch`` by the rows ``h``, ``[nodes, row_dim]``, that enter the layer."""
+        """Gate the edges of ``batch`` by the rows ``h``, ``[nodes, row_dim]``, that enter the layer.
+
+        Under autocast it is computed in full precision all the same: beta_hat takes differences of assignments apart.
+        """
+        if torch.is_autocast_enabled(h.device.type):
+            with torch.autocast(h.device.type, enabled=False):
+                return self.forward(h.to(self.metric.weight.dtype), batch)
         soft_assignment = self.assign(h)
         beta_hat = self._beta_hat(soft_assignment, batch)
         min_cut = self._min_cut(soft_assignment, batch)

@@ -11,6 +11,7 @@ from bimp.config import BACKBONES, ModelConfig
 from bimp.data.batch import GraphBatch
 from bimp.gradient import BilateralGate, GateOutput
 from bimp.head import Head
+from bimp.kernels.linear import Linear
 from bimp.layers.gat import GATLayer
 from bimp.layers.gated_gcn import GatedGCNLayer
 from bimp.layers.gcn import GCNLayer
@@ -57,7 +58,7 @@ class Network(nn.Module):
         self.task = task
         self.node_embedding = _embedding(task.node_input, task.node_dim, model.row_dim)
         if model.pos_enc_dim is not None:
-            self.pos_enc_embedding = nn.Linear(model.pos_enc_dim, model.row_dim)
+            self.pos_enc_embedding = Linear(model.pos_enc_dim, model.row_dim)
         if model.backbone == "gated_gcn":
             self.ones_dim = _ones_dim(model, task)
             edge_input = task.edge_input if self.ones_dim is None else "ones"
@@ -140,7 +141,7 @@ def _require_sorted(batch: GraphBatch) -> None:
 
 
 def _embedding(kind: NodeInput | EdgeInput, input_dim: int, row_dim: int) -> nn.Module:
-    return nn.Embedding(input_dim, row_dim) if kind == "embedding" else nn.Linear(input_dim, row_dim)
+    return nn.Embedding(input_dim, row_dim) if kind == "embedding" else Linear(input_dim, row_dim)
 
 
 def _ones_dim(model: ModelConfig, task: TaskSpec) -> int | None:

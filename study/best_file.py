@@ -128,6 +128,7 @@ def _written(config: TrialConfig, budget: int | None) -> dict[str, Value]:
         "semantics": model.semantics,
         **config.departures,
         **{key: asdict(train)[key] for key in _TRAINING},
+        "precision": None if train.precision == "float32" else train.precision,
     }
     written = {key: value for key, value in whole.items() if exists(key, whole)}
     return {key: value for key, value in written.items() if value is not None or key in config.departures}

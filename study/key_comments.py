@@ -49,6 +49,7 @@ KEY_COMMENTS: dict[str, str] = {
     "validation_loss": "what drives the schedule",
     "clip_norm": "largest norm of a gradient",
     "report": "the epoch whose model is measured",
+    "precision": "of products of matrices; other numbers stay float32",
 }
 """One short comment for every hyperparameter."""
 

@@ -264,5 +264,5 @@ def _train(given: Mapping[str, Any], task: TaskSpec, *, is_gated: bool) -> Train
         lr_patience=given.get("lr_patience", protocol.lr_patience),
         min_lr=given.get("min_lr", protocol.min_lr),
         unsupervised_weight=given.get("unsupervised_weight", DEFAULTS["unsupervised_weight"]) if is_gated else None,
-        **{key: given[key] for key in ("lr_factor", "time_limit_s", *TRAIN_SETTINGS) if key in given},
+        **{key: given[key] for key in ("lr_factor", "time_limit_s", "precision", *TRAIN_SETTINGS) if key in given},
     )

@@ -145,6 +145,7 @@ class TrialRecord:
     validation_loss: str | None = None
     clip_norm: float | None = None
     report: str | None = None
+    precision: str = "float32"
     epochs: tuple[EpochRecord, ...] = field(default=())
 
     @property

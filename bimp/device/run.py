@@ -24,6 +24,7 @@ from bimp.device.resident import ResidentGraphs, fits
 from bimp.device.shapes import Buckets, Shape, drawn_shapes, shapes_of
 from bimp.measurement import DivergedError, Evaluation, Meter
 from bimp.network import Network, NetworkOutput
+from bimp.precision import output_of
 
 Learner = Callable[[GraphBatch], Tensor]
 """What is done with a batch; gives the row of numbers that it leaves (:meth:`bimp.measurement.Meter.row`)."""
@@ -99,7 +100,7 @@ class DeviceRun:
         return [*self._update.state, *buffers, *self._training.board.state, *self._validation.board.state]
 
     def _learn(self, batch: GraphBatch) -> Tensor:
-        output = self._network(batch)
+        output = output_of(self._network, batch, self._config.train.precision)
         loss, supervised = self._loss(output, batch.y)
         # No gradient is left to accumulate into: what a capture made would be gone by the next one.
         parameters = self._update.parameters
@@ -113,7 +114,7 @@ class DeviceRun:
         return Meter(self._config).row(batch, output, supervised)
 
     def _look(self, batch: GraphBatch) -> Tensor:
-        output = self._network(batch)
+        output = output_of(self._network, batch, self._config.train.precision)
         _, supervised = self._loss(output, batch.y)
         return Meter(self._config).row(batch, output, supervised, with_gate=True)
 

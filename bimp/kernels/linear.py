@@ -27,12 +27,15 @@ class Linear(nn.Linear):
 
 
 def linear(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """``rows @ weight.T + bias``, differentiable: ``[rows, in]`` to ``[rows, out]``."""
+    """``rows @ weight.T + bias``, differentiable: ``[rows, in]`` to ``[rows, out]``.
+
+    Autocast takes the product in half precision; what comes of it is in the weight's all the same.
+    """
     is_large = rows.dim() == 2 and rows.shape[0] >= FEWEST_ROWS and rows.shape[1] >= FEWEST_COLUMNS
     if is_large and kernels_serve(rows, weight, bias):
         mapped: Tensor = _Linear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
         return mapped
-    return F.linear(rows, weight, bias)
+    return F.linear(rows, weight, bias).to(weight.dtype)
 
 
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

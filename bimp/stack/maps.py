@@ -50,7 +50,7 @@ def stacked_linear(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         mapped = torch.bmm(parts, weight.transpose(1, 2))
     else:
         mapped = torch.baddbmm(bias.unsqueeze(1), parts, weight.transpose(1, 2))
-    return mapped.reshape(rows.shape[0], out_dim)
+    return mapped.reshape(rows.shape[0], out_dim).to(weight.dtype)
 
 
 class _EachLinear(torch.autograd.Function):

@@ -16,6 +16,8 @@ from bimp.data import GraphBatch, GraphSplit
 from bimp.engine import EpochResult, TrainingRun, fit
 from bimp.losses import supervised_loss
 from bimp.measurement import DivergedError, Evaluation, Meter
+from bimp.network import NetworkOutput
+from bimp.precision import output_of
 from bimp.stack.batch import StackedBatch, without_graphs
 from bimp.stack.network import can_be_stacked, stack
 from bimp.stack.vector import ParameterLayout
@@ -137,7 +139,7 @@ class _Team:
             if not taking_part:
                 continue
             stacked = _join(of_step).to(self.device)
-            outputs = self.network.outputs_apart(self.network(stacked), stacked)
+            outputs = self._outputs(stacked)
             losses, supervised = {}, {}
             for number in taking_part:
                 y = stacked.apart[number].y
@@ -150,6 +152,11 @@ class _Team:
             for number in taking_part:
                 meters[number].update(stacked.apart[number], outputs[number], supervised[number])
         return [diverged.get(number) or meter.evaluation() for number, meter in enumerate(meters)]
+
+    def _outputs(self, stacked: StackedBatch) -> tuple[NetworkOutput, ...]:
+        """What each seed's network says of its part."""
+        output = output_of(self.network, stacked, self.members[0].config.train.precision)
+        return self.network.outputs_apart(output, stacked)
 
     def _step(self, losses: dict[int, Tensor], stepping: Sequence[int]) -> None:
         if not stepping:
@@ -170,7 +177,7 @@ class _Team:
         with torch.no_grad():
             for of_step in zip_longest(*(run.validation.batches(batch_size) for run in self.runs)):
                 stacked = _join(of_step).to(self.device)
-                outputs = self.network.outputs_apart(self.network(stacked), stacked)
+                outputs = self._outputs(stacked)
                 for meter, given, batch, output in zip(meters, of_step, stacked.apart, outputs, strict=True):
                     if given is not None:
                         loss = supervised_loss(kind, output.scores, batch.y)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 from pydantic import AfterValidator, Field, PlainValidator, StrictBool
 from pydantic_core import PydanticCustomError
 
-from bimp.config import ConfigError, Gate, Head, NamedPlacement, Placement, Readout, require_backbone
+from bimp.config import ConfigError, Gate, Head, NamedPlacement, Placement, Precision, Readout, require_backbone
 from bimp.semantics import (
     SETTINGS,
     AssignmentWidth,
@@ -159,6 +159,7 @@ HYPERPARAMETERS: dict[str, Hyperparameter] = {
     "validation_loss": Hyperparameter(ValidationLoss, ChoiceDomain[ValidationLoss]),
     "clip_norm": Hyperparameter(Positive | None, FloatDomain[Positive]),
     "report": Hyperparameter(Report, ChoiceDomain[Report]),
+    "precision": Hyperparameter(Precision, None),
 }
 """All of them, by their name in a study file."""
 

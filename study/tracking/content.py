@@ -36,7 +36,8 @@ LONGEST_TEXT = 500
 _PARAMETERS = (
     "dataset", "backbone", "layers", "budget", "hidden_dim", "heads", "params", "placement", "gated_layers", "gate",
     "num_clusters", "sigma_m", "unsupervised_weight", "readout", "head", "pos_enc_dim", "semantics", "departures",
-    "batch_size", "learning_rate", "lr_factor", "lr_patience", "min_lr", "max_epochs", "time_limit_s", "seed", "fold",
+    "batch_size", "learning_rate", "lr_factor", "lr_patience", "min_lr", "max_epochs", "time_limit_s", "precision",
+    "seed", "fold",
 )
 _TRIAL_TAGS = (
     "study", "cell", "phase", "status", "reason", "number", "chosen_from", "dataset", "backbone", "placement", "gate",

@@ -201,3 +201,13 @@ def test_graphs_without_an_edge(on_device: list[TapedSteps]) -> None:
     split = GraphSplit(lonely.graphs, chosen)
     config = trial("digits", "gated_gcn", max_epochs=2)
     assert_same(results_of(config, split, split), plainly(config, split, split))
+
+
+def test_half_precision_too(on_device: list[TapedSteps]) -> None:
+    torch.set_default_dtype(torch.float32)  # autocast leaves double precision as it is
+    config = trial("zinc", "gated_gcn", max_epochs=2, precision="bfloat16", learning_rate=1e-4)
+    train, validation = drawn("zinc", 13), drawn("zinc", 8, seed=1)
+    (*_, found), (*_, expected) = results_of(config, train, validation), plainly(config, train, validation)
+    full = plainly(replace(config, train=replace(config.train, precision="float32")), train, validation)[-1]
+    assert found.validation.loss == pytest.approx(expected.validation.loss, rel=1e-4)
+    assert found.validation.loss != pytest.approx(full.validation.loss, rel=1e-7)
