@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from study.exit_codes import INTERRUPTED, TRIALS_FAILED, WRONG_INPUT
+from study.exit_codes import CLUSTER_LOST, INTERRUPTED, TRIALS_FAILED, WRONG_INPUT
 from study.given_place import given_text, local_path, place_or_url
 from study.interruption import Interruption
 from study.signals import ProcessSignals
@@ -131,7 +131,8 @@ def run(
 ) -> None:
     """Run the study in FILE, or go on with it: the same command resumes, and finished trials are not run twice.
 
-    Ends with 0; with 1 if trials failed, with 2 on wrong input, with 130 if it was stopped.
+    Ends with 0; with 1 if trials failed, with 2 on wrong input, with 75 if its Ray is gone, with 130 if it
+    was stopped.
     """
     from study.cluster import prepare_environment
 
@@ -348,11 +349,15 @@ def main(interruption: Interruption | None = None) -> None:
     try:
         app(obj=interruption)
     except Exception as error:
+        from study.cluster_watch import ClusterLostError
         from study.faults import INTERRUPTIONS, in_one_line
 
         if isinstance(error, INTERRUPTIONS):
             sys.stderr.write(f"{error}\n")
             sys.exit(INTERRUPTED)
+        if isinstance(error, ClusterLostError):
+            sys.stderr.write(f"{error}\n")
+            sys.exit(CLUSTER_LOST)
         told = in_one_line(error)
         if told is None:
             raise

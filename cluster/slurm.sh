@@ -128,8 +128,9 @@ ended=0
 wait "$driver" || ended=$?
 $told || code=$ended # a signal ends wait before the driver has ended
 
-# 130: stopped, and there is more to do. 0: done. 1: trials failed, 2: it cannot run: neither would get better by itself.
-if $told && ((code == 130)); then
+# 130: stopped, 75: Ray was lost under it, and there is more to do. 0: done. 1: trials failed, 2: it cannot run: neither
+# would get better by itself.
+if ($told && ((code == 130))) || ((code == 75)); then
     scontrol requeue "$SLURM_JOB_ID" || true
 fi
 exit "$code"

@@ -136,6 +136,11 @@ class StudyCoordinator:
         self._stays.lose(key)
         self._again.append(replace(self.live.pop(key), alone=alone))
 
+    def take_back(self) -> None:
+        """Hand all live trials out once more, before all others: nobody runs them any more."""
+        for key, assignment in list(self.live.items()):
+            self.again(key, alone=assignment.alone)
+
     def _hand_out(self, assignment: TrialAssignment) -> TrialAssignment:
         self._launches[assignment.key] += 1
         attempt = attempt_name(self._lease, self._launches[assignment.key])

@@ -17,8 +17,9 @@ from reports import TableFiles, write_tables
 from study.cell_run import PlannedTrial
 from study.claim import claim
 from study.cluster import Slots, gpus_of_cluster, slots_of_cluster, start_ray, stop_ray
+from study.cluster_watch import ClusterLostError, watched_cluster
 from study.coordinator import StudyCoordinator
-from study.faults import StudyInterruptedError, require_folder
+from study.faults import StudyInterruptedError, goes_on_in, require_folder
 from study.gpu_probe import packed_resources
 from study.interruption import Interruption
 from study.kept_log import kept_log
@@ -39,6 +40,8 @@ from study.tune_bridge import tune_study
 
 logger = logging.getLogger(__name__)
 
+LOCAL_STARTS = 3
+"""How often a run starts a Ray on this machine: what ends it again and again would end a fourth one too."""
 
 UNWINDING_S = 20.0
 """How long a run that is to stop may take to leave Ray, MLflow and its folder in order."""
@@ -94,16 +97,19 @@ def run_study(
         FolderError: no results or data can be written where they should be.
         NodeError: a node is not fit for the study. CodeError: the study's layers cannot be sent to the nodes.
         StudyInterruptedError: it was ended early; what ended is on record.
+        ClusterLostError: the cluster is gone, or the local Ray for the last of :data:`LOCAL_STARTS` times.
     """
     folder = ResultsFolder(absolute(options.results))
     interruption = interruption or Interruption()
-    interruption.last_words = f"stopped; nothing that ended is lost; the same command goes on in {folder.root}"
+    interruption.last_words = f"stopped; {goes_on_in(folder.root)}"
     try:
         end = _run_to_its_end(study_file, folder, options, console, interruption)
         if end is not None:
             return end
     except KeyboardInterrupt:
         pass  # before training, or a second time while the first was being heeded
+    except ClusterLostError as error:
+        raise ClusterLostError(f"{error}; {goes_on_in(folder.root)}") from error
     raise StudyInterruptedError(interruption.last_words)
 
 
@@ -195,13 +201,40 @@ def _train(
             options.mlflow, folder.root, done=lambda: coordinator.done, ended_cells=lambda: coordinator.ended_cells
         ):
             with LiveView(lambda: coordinator.view(slots.total), console):
-                tune_study(coordinator, folder, slots, lease, interruption)
+                _tune(coordinator, assign, slots, folder, lease, interruption, session)
             # Within the mirror's block, whose end takes the tables to MLflow.
             return write_tables(folder.root, folder.tables) if coordinator.done else None
     finally:
         interruption.lost = lambda: False
         with interruption.undisturbed():
             stop_ray(session)
+
+
+def _tune(
+    coordinator: StudyCoordinator,
+    assign: _Assignments,
+    slots: Slots,
+    folder: ResultsFolder,
+    lease: Lease,
+    interruption: Interruption,
+    session: RaySession,
+) -> None:
+    """Train what is left, on one local Ray after the other where they get lost."""
+    address = assign.options.address
+    for start in range(1, LOCAL_STARTS + 1):
+        try:
+            tune_study(coordinator, folder, slots, lease, interruption, watched_cluster(address, session))
+            return
+        except ClusterLostError as error:
+            if address is not None or start == LOCAL_STARTS:
+                raise
+            another = f"another is started ({start + 1} of {LOCAL_STARTS}), and trials go on from their checkpoints"
+            logger.warning("%s; %s", error, another, extra={"event": "ray_lost"})
+        coordinator.take_back()
+        with interruption.undisturbed():
+            stop_ray(session)
+            start_ray(None, assign.spec.resources, session=session)
+        slots = slots_of_cluster(assign.resources)
 
 
 def _decide_gpus(assign: _Assignments, plan: StudyPlan, folder: ResultsFolder, console: Console) -> Slots:

@@ -10,7 +10,10 @@ WRONG_INPUT: Final = 2
 INTERRUPTED: Final = 130
 """Stopped from outside; as a shell has it of a program that Ctrl-C ended."""
 
-GO_ON: Final = frozenset({INTERRUPTED})
+CLUSTER_LOST: Final = 75
+"""The Ray that it ran on is gone: ``EX_TEMPFAIL`` of sysexits.h."""
+
+GO_ON: Final = frozenset({CLUSTER_LOST, INTERRUPTED})
 """The run has not ended, and starting it again goes on without anything being mended; batch jobs requeue on these."""
 
 

@@ -36,6 +36,11 @@ def require_folder(path: Path, option: str) -> None:
         ) from error
 
 
+def goes_on_in(root: Path) -> str:
+    """What a user is told of a study that ended before its time, in the results folder ``root``."""
+    return f"nothing that ended is lost; the same command goes on in {root}"
+
+
 INTERRUPTIONS = (StudyInterruptedError,)
 
 _NO_SUCH_PLACE = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP})

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import ray
 from ray import tune
 from ray.tune.experiment import Trial
 from ray.tune.progress_reporter import TrialProgressCallback
@@ -19,6 +21,7 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from study.cluster import Slots
+from study.cluster_watch import ClusterLostError, ClusterWatch, Watched, leave_at_once
 from study.coordinator import StudyCoordinator
 from study.dispatch import Dispatch
 from study.interruption import Interruption
@@ -36,15 +39,22 @@ _KILLED_FOR_MEMORY = ("OutOfMemoryError", "running low on memory")
 
 
 def tune_study(
-    coordinator: StudyCoordinator, folder: ResultsFolder, slots: Slots, lease: Lease, interruption: Interruption
+    coordinator: StudyCoordinator,
+    folder: ResultsFolder,
+    slots: Slots,
+    lease: Lease,
+    interruption: Interruption,
+    cluster: Watched,
 ) -> None:
     """Run all that the coordinator has to give, as many trials side by side as there are slots.
 
-    Where ``interruption`` asks for it, it ends early, each trial after its epoch.
+    Where ``interruption`` asks for it, it ends early, each trial after its epoch; and at once where the ``cluster`` is
+    gone. The whole program ends then where a call to Ray hangs.
 
     Raises:
         KeyboardInterrupt: it is to end at once.
         LeaseLostError: another run has taken the folder.
+        ClusterLostError: Ray is gone, and was left; the coordinator's trials are still live.
     """
     os.environ.update(
         TUNE_MAX_PENDING_TRIALS_PG=str(slots.total),
@@ -59,19 +69,26 @@ def tune_study(
     # At its end it lists, by ids of its own, trials that lost a worker; to it each try is a trial.
     logging.getLogger("ray.tune.tune").setLevel(logging.CRITICAL)
     news = StoreNews(folder)
-    with interruption.heeding(), forgiving_tune():
+    watch = ClusterWatch(cluster, partial(leave_at_once, folder.root, interruption))
+    with interruption.heeding(), forgiving_tune(), watch:
         dispatch = Dispatch(coordinator, slots, news, interruption)
         lease.on_loss = dispatch.errors.append
         coordinator.write_through(PatientStore(folder, news, interruption.pause, lease.require))
         # Nobody reads what Tune writes. In the results folder it would need room there, and make the folder anew where
         # its disk is gone. Workers write nothing through Tune, so the folder may be this machine's.
         with TemporaryDirectory(prefix="bimp-tune-", ignore_cleanup_errors=True) as scratch:
-            _tuner(dispatch, scratch, slots, interruption).fit()
+            try:
+                _tuner(dispatch, scratch, slots, interruption, watch).fit()
+            except _LeftTune as left:
+                if not (interruption.requested or dispatch.errors):
+                    raise ClusterLostError(str(left)) from None
     if dispatch.errors:
         raise dispatch.errors[0]
 
 
-def _tuner(dispatch: Dispatch, scratch: str, slots: Slots, interruption: Interruption) -> tune.Tuner:
+def _tuner(
+    dispatch: Dispatch, scratch: str, slots: Slots, interruption: Interruption, watch: ClusterWatch
+) -> tune.Tuner:
     def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
         asked = [slots.asked_by(config["alone"])]
         if not config["avoided"]:
@@ -95,7 +112,12 @@ def _tuner(dispatch: Dispatch, scratch: str, slots: Slots, interruption: Interru
             verbose=0,
             failure_config=tune.FailureConfig(max_failures=0),
             stop=StopsAtOnce(dispatch),
-            callbacks=[SilentProgress(), TrialsUnderWay(dispatch, interruption), ForgetsEnded()],
+            callbacks=[
+                SilentProgress(),
+                TrialsUnderWay(dispatch, interruption),
+                ForgetsEnded(),
+                LeavesLostCluster(watch),
+            ],
         ),
     )
 
@@ -198,6 +220,23 @@ class TrialsUnderWay(_KeptFromSnapshots, tune.Callback):
         if self._interruption.requested and not self._told and not self._dispatch.stops_at_once:
             self._told = True
             logger.warning("stopping: trials under way end with this epoch and its checkpoint; Ctrl-C again stops now")
+
+
+class _LeftTune(BaseException):
+    """Tune was left without its cleaning up, which it does for errors: that calls a Ray which is gone, and hangs."""
+
+
+class LeavesLostCluster(_KeptFromSnapshots, tune.Callback):
+    """Leaves Tune, and Ray, once the watch says that Ray is gone."""
+
+    def __init__(self, watch: ClusterWatch) -> None:
+        self._watch = watch
+
+    def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
+        """Ray first: what Tune holds of it asks it for nothing, as it goes, once this program has left it."""
+        if self._watch.lost is not None:
+            ray.shutdown()
+            raise _LeftTune(self._watch.lost)
 
 
 class SilentProgress(TrialProgressCallback):

@@ -94,6 +94,10 @@ class LoopbackCluster:
         with _environment(environment or {}):
             return LoopbackNode(self.together, self.together.add_node(num_cpus=cpus, num_gpus=gpus))
 
+    def lose_head(self) -> None:
+        """SIGKILL to the head's global control store."""
+        self.together.head_node.kill_gcs_server(check_alive=False)
+
     @contextmanager
     def blind_node(self, hidden: Sequence[Path], environment: Mapping[str, str], log: Path) -> Iterator[None]:
         """A node of one CPU that does not see the folders ``hidden``, as a machine of its own would not.

@@ -397,6 +397,22 @@ def test_an_extended_search_that_chooses_anew_retires_the_old_confirm_trials(fol
     assert (view.ended, view.total) == (64, 64)
 
 
+def test_trials_that_nobody_runs_any_more_come_again_first_and_in_their_order(folder: ResultsFolder) -> None:
+    coordinator = start(folder, study()).coordinator
+    begun = [coordinator.next_trial() for _ in range(3)]
+    assert all(begun)
+    coordinator.again(begun[1].key, alone="host")
+    coordinator.next_trial()
+    coordinator.take_back()
+    assert not coordinator.live
+    again = [coordinator.next_trial() for _ in range(4)]
+    # The second had lost its place to the others: it was handed out last.
+    assert [trial.key for trial in again[:3]] == [begun[0].key, begun[2].key, begun[1].key]
+    assert [trial.alone for trial in again[:3]] == [None, None, "host"]
+    assert {trial.attempt for trial in again[:3]}.isdisjoint(trial.attempt for trial in begun)
+    assert again[3].key not in {trial.key for trial in begun}
+
+
 def test_two_cells_that_choose_the_same_configuration_have_a_trial_each(folder: ResultsFolder) -> None:
     """Both cells may choose placement none, and [2] gates what boosting gates: no trial belongs to two rows."""
     spec = read_study("""

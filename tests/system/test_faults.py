@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.faults.leases import killed_driver_and_object_store, object_store_away
+from benchmarks.faults.lost_ray import lost_local_head, lost_raylet
 from benchmarks.faults.mirror_scenarios import tracking_server_hangs, tracking_server_killed
 from benchmarks.faults.scenarios import full_disk, refused_memory, secret_address
 from benchmarks.faults.scene import Stage
@@ -36,6 +37,8 @@ def stage() -> Iterator[Stage]:
         secret_address,
         killed_driver_and_object_store,
         object_store_away,
+        lost_raylet,
+        lost_local_head,
         tracking_server_killed,
         pytest.param(tracking_server_hangs, marks=pytest.mark.slow),
     ],
