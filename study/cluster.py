@@ -155,16 +155,11 @@ def gpus_of_cluster() -> float:
 
 def stop_ray(session: RaySession) -> None:
     """Leave the cluster; a local one ends, with all of its processes."""
-    if not session.gone:  # else Ray would ask for it for a minute, and then end this program
-        leave_ray()
-    session.end()
-
-
-def leave_ray() -> None:
-    """Leave the cluster; a local one is told to end."""
     import ray  # after prepare_environment
 
-    ray.shutdown()
+    if not session.gone:  # else Ray would ask for it for a minute, and then end this program
+        ray.shutdown()
+    session.end()
 
 
 def _connect(address: str, runtime_env: dict[str, Any] | None = None) -> None:

@@ -7,18 +7,18 @@ is gone, with a line of its own. Here both are found out sooner, and the study d
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
-
-import psutil
+from typing import Any, NoReturn, Protocol
 
 from study.exit_codes import CLUSTER_LOST
+from study.faults import goes_on_in
+from study.interruption import Interruption
+from study.ray_session import RaySession
+from study.signals import end_here
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +35,6 @@ LEAVES_WITHIN_S = 15.0
 Together with the time above it is less than the minute after which Ray ends the process."""
 
 _LOG_WRITTEN_WITHIN_S = 1.0
-
-_LOCAL_PROCESSES = ("raylet", "gcs_server")
-"""Without either of them no trial runs; the rest of Ray's processes only log and measure."""
-
-_SHOW_CURSOR = "\x1b[?25h"
 
 
 class ClusterLostError(RuntimeError):
@@ -65,6 +60,9 @@ class Watched(Protocol):
 class LocalRay:
     """The Ray that this program started: there for as long as its processes are."""
 
+    def __init__(self, session: RaySession) -> None:
+        self._session = session
+
     def start(self) -> None:
         """Nothing is to be done."""
 
@@ -73,12 +71,8 @@ class LocalRay:
 
     def gone(self) -> str | None:
         """Which process of it has ended."""
-        import ray  # after prepare_environment
-
-        node: Any = ray._private.worker._global_node
-        dead = {kind for kind, _ in node.dead_processes()}
-        ended = [kind for kind in _LOCAL_PROCESSES if kind in dead]
-        return f"the local Ray is gone (its {ended[0]} has ended)" if ended else None
+        missing = self._session.missing
+        return None if missing is None else f"the local Ray is gone (its {missing} has ended)"
 
 
 class JoinedCluster:
@@ -141,10 +135,10 @@ class JoinedCluster:
             self.ask()
 
 
-def watched_cluster(address: str | None) -> LocalRay | JoinedCluster:
-    """What there is to look at of the Ray that this program has started, or joined at ``address``."""
+def watched_cluster(address: str | None, session: RaySession) -> LocalRay | JoinedCluster:
+    """What there is to look at of the Ray that this program has started in ``session``, or joined at ``address``."""
     if address is None:
-        return LocalRay()
+        return LocalRay(session)
     import ray  # after prepare_environment
 
     return JoinedCluster(address, ray.nodes, ray.get_runtime_context().get_node_id())
@@ -189,14 +183,14 @@ class ClusterWatch:
             self._leave(self.lost)
 
 
-def leave_at_once(line: str) -> None:
-    """End this program and what it started, with a last line: for one that hangs and would hang for ever."""
-    logger.error("%s", line, extra={"event": "run_broke"})
-    if sys.stdout.isatty():
-        sys.stdout.write(_SHOW_CURSOR)  # which the view in the terminal has hidden
-        sys.stdout.flush()
-    for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            child.kill()
+def leave_at_once(root: Path, interruption: Interruption, why: str) -> NoReturn:
+    """End this program, which hangs in a Ray that is gone, with a last line and what else is done at an end.
+
+    Args:
+        root: of the results.
+        interruption: knows the last acts.
+        why: Ray is gone.
+    """
+    logger.error("%s; %s", why, goes_on_in(root), extra={"event": "run_broke"})
     time.sleep(_LOG_WRITTEN_WITHIN_S)  # by a thread of its own
-    os._exit(CLUSTER_LOST)
+    end_here(interruption.last_acts, CLUSTER_LOST)

@@ -44,7 +44,6 @@ logger = logging.getLogger(__name__)
 LOCAL_STARTS = 3
 """How often a run starts a Ray on this machine: what ends it again and again would end a fourth one too."""
 
-
 UNWINDING_S = 20.0
 """How long a run that is to stop may take to leave Ray, MLflow and its folder in order."""
 
@@ -214,7 +213,7 @@ def _train(
             tell=_teller(console),
         ):
             with LiveView(lambda: coordinator.view(slots.total), console):
-                _tune(coordinator, assign, slots, folder, lease, session, interruption)
+                _tune(coordinator, assign, slots, folder, lease, interruption, session)
             # Within the mirror's block, whose end takes the tables to MLflow.
             return write_tables(folder.root, folder.tables) if coordinator.done else None
     finally:
@@ -234,25 +233,23 @@ def _tune(
     slots: Slots,
     folder: ResultsFolder,
     lease: Lease,
-    session: RaySession,
     interruption: Interruption,
+    session: RaySession,
 ) -> None:
     """Train what is left, on one local Ray after the other where they get lost."""
     address = assign.options.address
     for start in range(1, LOCAL_STARTS + 1):
         try:
-            tune_study(coordinator, folder, slots, lease, interruption, watched_cluster(address))
+            tune_study(coordinator, folder, slots, lease, interruption, watched_cluster(address, session))
             return
         except ClusterLostError as error:
             if address is not None or start == LOCAL_STARTS:
                 raise
-            again = (
-                f"a new one is started (start {start + 1} of {LOCAL_STARTS}), and trials go on from their checkpoints"
-            )
-            logger.warning("%s; %s", error, again, extra={"event": "ray_lost"})
+            another = f"another is started ({start + 1} of {LOCAL_STARTS}), and trials go on from their checkpoints"
+            logger.warning("%s; %s", error, another, extra={"event": "ray_lost"})
         coordinator.take_back()
-        session.end()
         with interruption.undisturbed():
+            stop_ray(session)
             start_ray(None, assign.spec.resources, session=session)
         slots = slots_of_cluster(assign.resources)
 

@@ -47,7 +47,13 @@ class RaySession:
     @property
     def gone(self) -> bool:
         """Whether one of its processes has ended without which no trial runs."""
-        return any(name in _NEEDED and process.poll() is not None for name, process in self._started)
+        return self.missing is not None
+
+    @property
+    def missing(self) -> str | None:
+        """The name of that process."""
+        ended = (name for name, process in self._started if name in _NEEDED and process.poll() is not None)
+        return next(ended, None)
 
     def end(self) -> None:
         """End what is left of it, a suspended worker too; returns once nothing is, or after a few seconds."""

@@ -12,9 +12,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import FrameType
+from typing import NoReturn
 
 import psutil
 
@@ -89,19 +90,7 @@ class ProcessSignals:
         with suppress(OSError):
             os.write(self._screen, words.encode())
         self._silence()
-        if os.isatty(1):
-            with suppress(OSError):
-                os.write(1, b"\x1b[?25h")  # a live view hides the cursor
-        kill(psutil.Process().children(recursive=True))
-        acts = threading.Thread(target=self._act, daemon=True)
-        acts.start()
-        acts.join(LAST_ACTS_S)
-        os._exit(self._exit_code)
-
-    def _act(self) -> None:
-        for act in (*self._interruption.last_acts, sys.stdout.flush):
-            with suppress(Exception):
-                act()
+        end_here(self._interruption.last_acts, self._exit_code)
 
     def _silence(self) -> None:
         """From now on nobody is to read what unwinding, or Ray's C++ part, writes to the screen."""
@@ -142,6 +131,24 @@ class ProcessSignals:
     def _not_blocked(self, number: int, frame: FrameType | None) -> None:
         self.block()
         self._heed()
+
+
+def end_here(last_acts: Iterable[Callable[[], object]], exit_code: int) -> NoReturn:
+    """End the program where it is, from any thread: end what it started, do the last acts, unwind nothing."""
+
+    def act_at_last() -> None:
+        for act in (*last_acts, sys.stdout.flush):
+            with suppress(Exception):
+                act()
+
+    if os.isatty(1):
+        with suppress(OSError):
+            os.write(1, b"\x1b[?25h")  # a live view hides the cursor
+    kill(psutil.Process().children(recursive=True))
+    acts = threading.Thread(target=act_at_last, daemon=True)
+    acts.start()
+    acts.join(LAST_ACTS_S)
+    os._exit(exit_code)
 
 
 def kill(processes: Iterable[psutil.Process]) -> None:

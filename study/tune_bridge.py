@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import ray
 from ray import tune
 from ray.tune.experiment import Trial
 from ray.tune.progress_reporter import TrialProgressCallback
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
-from study.cluster import Slots, leave_ray
+from study.cluster import Slots
 from study.cluster_watch import ClusterLostError, ClusterWatch, Watched, leave_at_once
 from study.coordinator import StudyCoordinator
 from study.dispatch import Dispatch
-from study.faults import goes_on_in
 from study.interruption import Interruption
 from study.lease import Lease
 from study.lost_workers import forgiving_tune
@@ -47,8 +48,8 @@ def tune_study(
 ) -> None:
     """Run all that the coordinator has to give, as many trials side by side as there are slots.
 
-    Where ``interruption`` asks for it, it ends early, each trial after its epoch. So it does, at once, where the
-    ``cluster`` is lost; the program ends with that where a call to Ray hangs.
+    Where ``interruption`` asks for it, it ends early, each trial after its epoch; and at once where the ``cluster`` is
+    gone. The whole program ends then where a call to Ray hangs.
 
     Raises:
         KeyboardInterrupt: it is to end at once.
@@ -68,7 +69,7 @@ def tune_study(
     # At its end it lists, by ids of its own, trials that lost a worker; to it each try is a trial.
     logging.getLogger("ray.tune.tune").setLevel(logging.CRITICAL)
     news = StoreNews(folder)
-    watch = ClusterWatch(cluster, lambda why: leave_at_once(f"{why}; {goes_on_in(folder.root)}"))
+    watch = ClusterWatch(cluster, partial(leave_at_once, folder.root, interruption))
     with interruption.heeding(), forgiving_tune(), watch:
         dispatch = Dispatch(coordinator, slots, news, interruption)
         lease.on_loss = dispatch.errors.append
@@ -234,7 +235,7 @@ class LeavesLostCluster(_KeptFromSnapshots, tune.Callback):
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         """Ray first: what Tune holds of it asks it for nothing, as it goes, once this program has left it."""
         if self._watch.lost is not None:
-            leave_ray()
+            ray.shutdown()
             raise _LeftTune(self._watch.lost)
 
 

@@ -72,7 +72,7 @@ def _lost_process(stage: Stage, name: str) -> Seen:
             f"exit code {code}; {in_words(results)}; epochs kept: {yes(kept)}; {same_in_words(same)}; "
             f"{len(left)} processes of the lost Ray left",
         ),
-        code == 0 and kept and same and len(running.err) == 1 and name in line,
+        code == 0 and kept and same and not left and len(running.err) == 1 and name in line,
     )
 
 

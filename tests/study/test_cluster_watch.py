@@ -117,13 +117,18 @@ def test_who_hangs_is_ended_with_the_cause() -> None:
     assert told == ["gone"]
 
 
-def test_a_program_that_hangs_says_why_and_takes_along_what_it_started() -> None:
-    program = """
+def test_a_program_that_hangs_says_why_and_does_what_is_done_at_an_end(tmp_path: Path) -> None:
+    program = f"""
         import subprocess, threading, time
+        from pathlib import Path
         from study.cluster_watch import leave_at_once
+        from study.interruption import Interruption
         child = subprocess.Popen(["sleep", "600"])
         print(child.pid, flush=True)
-        threading.Thread(target=leave_at_once, args=("Ray is gone; the same command goes on",)).start()
+        root = Path({str(tmp_path)!r})
+        interruption = Interruption()
+        interruption.last_acts.append((root / "given back").touch)
+        threading.Thread(target=leave_at_once, args=(root, interruption, "Ray is gone")).start()
         child.wait()
         time.sleep(600)
     """
@@ -131,5 +136,6 @@ def test_a_program_that_hangs_says_why_and_takes_along_what_it_started() -> None
         [sys.executable, "-c", textwrap.dedent(program)], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert ended.returncode == 75
-    assert ended.stderr == "Ray is gone; the same command goes on\n"
+    assert ended.stderr == f"Ray is gone; nothing that ended is lost; the same command goes on in {tmp_path}\n"
     assert not psutil.pid_exists(int(ended.stdout))
+    assert (tmp_path / "given back").exists()
