@@ -194,7 +194,7 @@ def _ready_table(costs: list[NodeCost]) -> Table:
         note=f"Opening a prepared dataset and gathering the first batch of an epoch, as a trial does; medians over "
         f"{PROCESSES} processes: the first time in a process whose libraries are loaded, as in a new worker, and "
         f"afterwards, as for the next trial of a worker. Milliseconds of CPU time (by the clock). Aimed at is less "
-        f"than {1000 * READY_S:.0f} for the second trial of a node.",
+        f"than {1000 * READY_S:.0f} of CPU time for the second trial of a node, in a worker of either kind.",
         columns=("Dataset", "Batch", "New worker", "Next trial", "Aim met"),
         rows=tuple(
             (

@@ -1,6 +1,7 @@
-"""What a training step costs, as ratios measured in one run: ``python -m benchmarks.step``; ``--quick``: a few turns.
+"""What a training step costs, as ratios measured in one run: ``python -m benchmarks.step``.
 
-A quick run prints what it measures and leaves docs/performance.md as it is.
+``--quick`` takes a few turns at 4 layers, ``--only DATASET`` all turns of one dataset. Both print what they measure and
+leave docs/performance.md as it is.
 """
 
 from __future__ import annotations
@@ -16,15 +17,19 @@ def main() -> None:
     """Start anew with the environment of a study's workers, which is read when a process starts; then measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="4 layers, few turns; writes no page")
-    quick: bool = parser.parse_args().quick
+    parser.add_argument("--only", metavar="DATASET", help="one dataset; writes no page")
+    given = parser.parse_args()
     found = dict(os.environ)
     prepare_environment()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if dict(os.environ) != found:
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.step", *sys.argv[1:]])
-    from benchmarks.suite import run  # torch is loaded once, in the right environment
+    from benchmarks.graphs import WORKLOADS  # torch is loaded once, in the right environment
+    from benchmarks.suite import run
 
-    run(quick=quick)
+    if given.only is not None and given.only not in WORKLOADS:
+        parser.error(f"--only: found {given.only}, expected one of {', '.join(WORKLOADS)}")
+    run(quick=given.quick, only=given.only)
 
 
 if __name__ == "__main__":

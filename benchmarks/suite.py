@@ -42,17 +42,18 @@ class Processes:
     threads: dict[tuple[int, str], tuple[ProcessCost, ProcessCost]]
 
 
-def run(*, quick: bool) -> None:
-    """Measure everything and print it; write the page unless it is to be ``quick``."""
+def run(*, quick: bool, only: str | None) -> None:
+    """Measure everything and print it; write the page unless it is to be ``quick`` or of one dataset ``only``."""
     torch.set_num_threads(1)
     console = Console()
     processes = None  # measured first: later this process holds what the largest steps took
-    if sys.platform == "linux" and not quick:
+    is_whole = not quick and only is None
+    if sys.platform == "linux" and is_whole:
         with console.status("measuring processes of their own"):
             processes = _measure_processes()
     cells: list[Cell] = []
     for layers in (min(BUDGETS),) if quick else tuple(BUDGETS):
-        for name in WORKLOADS:
+        for name in WORKLOADS if only is None else (only,):
             with console.status(f"timing {layers} layers on {name}"):
                 cells += time_cells(workload(name), layers, QUICK_TURNS if quick else TURNS[name])
     page = [tables.usual_way(cells, _extensions()), tables.gates(cells), tables.shares(cells), tables.loading(cells)]
@@ -65,7 +66,7 @@ def run(*, quick: bool) -> None:
     targets = summary(cells, processes.memory if processes else {}, processes.largest if processes else None)
     for table in (targets, *page):
         console.print(table.for_terminal())
-    if not quick:
+    if is_whole:
         _write([targets, *page])
         console.print(f"written to docs/{PERFORMANCE.name}")
 

@@ -32,6 +32,31 @@ def edge_sums(at_source: Tensor, at_destination: Tensor, adjacency: Adjacency) -
     return sums
 
 
+def sum_of_graphs(rows: Tensor, graph: Tensor, starts: Tensor) -> Tensor:
+    """Sum of the rows of each graph's nodes, ``[graphs, width]``.
+
+    Args:
+        rows: ``[nodes, width]``.
+        graph: ``[nodes]``, the graph of each, ascending.
+        starts: ``[graphs + 1]``, where the nodes of each graph begin, and where the last ones end.
+    """
+    summed: Tensor = _SumOfGraphs.apply(rows, graph, starts)  # type: ignore[no-untyped-call]
+    return summed
+
+
+class _SumOfGraphs(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, graph: Tensor, starts: Tensor) -> Tensor:
+        ctx.save_for_backward(graph)
+        return sum_of_runs(rows, torch.arange(len(rows)), starts)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (graph,) = ctx.saved_tensors
+        return grad.index_select(0, graph), None, None
+
+
 class _EdgeSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, at_source: Tensor, at_destination: Tensor, adjacency: Adjacency) -> Tensor:

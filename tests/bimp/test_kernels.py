@@ -13,9 +13,10 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from bimp.adjacency import Adjacency
-from bimp.config import BACKBONES, Backbone, ModelConfig
+from bimp.config import BACKBONES, Backbone, ModelConfig, Readout
 from bimp.data import GraphBatch
 from bimp.data.cluster import block_model_graph, pack_block_models
+from bimp.head import read_out
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import linear
 from bimp.losses import supervised_loss
@@ -25,6 +26,7 @@ from bimp.semantics import Semantics, preset
 from bimp.tasks import task_of
 
 CHOOSERS = (
+    "bimp.head",
     "bimp.neighbourhood",
     "bimp.kernels.linear",
     "bimp.layers.gat",
@@ -153,6 +155,19 @@ def test_runs_of_each_head_hold_the_edges_of_their_end() -> None:
     assert into.order.index_select(0, into.place).tolist() == list(range(12))
     assert out_of.starts.tolist() == [0, 2, 4, 5, 6, 8, 10, 11, 12]
     assert out_of.rows.tolist() == [2, 4, 3, 5, 2, 3, 0, 2, 1, 3, 4, 5]
+
+
+@pytest.mark.parametrize("readout", ["mean", "sum", "max"])
+def test_rows_of_graphs_and_their_gradient(readout: Readout) -> None:
+    batch = cluster_batch()
+    torch.manual_seed(0)
+    rows = torch.randn(batch.num_nodes, 5, dtype=torch.float64, requires_grad=True)
+    grad = torch.randn(batch.num_graphs, 5, dtype=torch.float64)
+    found = read_out(rows, batch, readout)
+    with plainly():
+        expected = read_out(rows, batch, readout)
+    assert_close(found, expected)
+    assert_close(torch.autograd.grad(found, rows, grad), torch.autograd.grad(expected, rows, grad))
 
 
 @pytest.mark.parametrize("gaps", [False, True], ids=["dense", "a part of a wider matrix"])
