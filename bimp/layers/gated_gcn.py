@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -66,19 +68,28 @@ class GatedGCNLayer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The nodes' rows before normalisation, and the new rows of the edges, as the equations have them."""
         source, destination = adjacency.edge_index
-        raw = (
-            self.edge_source(h).index_select(0, source)
-            + self.edge_destination(h).index_select(0, destination)
-            + self.edge_self(e_hat)
-        )
+        at_source, at_destination, at_node = self._map_nodes(h)
+        from_source, values = at_source.index_select(0, source).chunk(2, dim=1)
+        raw = from_source + at_destination.index_select(0, destination) + self.edge_self(e_hat)
         e_hat = add_residual(e_hat, torch.relu(self.edge_norm(raw, adjacency.real_edges)))
         edge_gate = torch.sigmoid(raw if self.edge_gate == "raw" else e_hat)
-        messages = edge_gate * self.node_source(h).index_select(0, source)
+        messages = edge_gate * values
         if beta_hat is not None:
             messages = beta_hat.unsqueeze(1) * messages
         # The denominator of e belongs to the destination, so it is divided by once for each node.
         total = sum_over_neighbours(edge_gate, adjacency) + EPSILON
-        return self.node_self(h) + sum_over_neighbours(messages, adjacency) / total, e_hat
+        return at_node + sum_over_neighbours(messages, adjacency) / total, e_hat
+
+    def _map_nodes(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """A h and V h side by side, ``[nodes, 2 * out_dim]``, B h and U h: one product maps the nodes four times."""
+        maps = (self.edge_source, self.node_source, self.edge_destination, self.node_self)
+        mapped = self._map_by_all(h, maps)
+        width = self.node_self.out_features
+        at_source, at_destination, at_node = torch.split(mapped, [2 * width, width, width], dim=1)
+        return at_source, at_destination, at_node
+
+    def _map_by_all(self, h: Tensor, maps: Sequence[Linear]) -> Tensor:
+        return linear(h, torch.cat([each.weight for each in maps]), torch.cat([each.bias for each in maps]))
 
     def _by_kernel(
         self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None

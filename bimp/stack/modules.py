@@ -5,6 +5,8 @@ Each stands in for the module that it derives from and differs from it in nothin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -47,6 +49,10 @@ class StackedGatedGCNLayer(GatedGCNLayer):
         self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         return self._plainly(h, e_hat, adjacency, beta_hat)  # the kernel normalises all edges alike
+
+    def _map_by_all(self, h: Tensor, maps: Sequence[Linear]) -> Tensor:
+        weights, biases = ([getattr(each, name) for each in maps] for name in ("weight", "bias"))
+        return stacked_linear(h, torch.cat(weights, dim=1), torch.cat(biases, dim=1))
 
 
 class StackedGate(BilateralGate):
