@@ -48,6 +48,7 @@ class ProcessSignals:
         self._exit_code = exit_code
         self._taken: tuple[signal.Signals, ...] = ()
         self._screen = os.dup(2)
+        self._terminals = tuple(number for number in (1, 2) if os.isatty(number))
         self._ending = threading.Lock()
 
     def take(self) -> None:
@@ -94,9 +95,13 @@ class ProcessSignals:
 
     def _silence(self) -> None:
         """From now on nobody is to read what unwinding, or Ray's C++ part, writes to the screen."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-        os.close(nowhere)
+        _lead_nowhere(2)
+
+    def _leave_closed_terminal(self) -> None:
+        """To write to a terminal that was closed is an error, wherever the program happens to do it."""
+        for number in self._terminals:
+            if not os.isatty(number):
+                _lead_nowhere(number)
 
     def _listen(self) -> None:
         while True:
@@ -104,6 +109,7 @@ class ProcessSignals:
             self._heed()
 
     def _heed(self) -> None:
+        self._leave_closed_terminal()
         heard = self._interruption.hear()
         if heard is Heard.ENDS:
             self.end_now()
@@ -156,6 +162,12 @@ def kill(processes: Iterable[psutil.Process]) -> None:
     for process in processes:
         with suppress(psutil.Error):
             process.kill()
+
+
+def _lead_nowhere(number: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 def _main_thread() -> int:

@@ -13,11 +13,12 @@ from benchmarks.faults.lost_ray import RAY_SCENARIOS
 from benchmarks.faults.mirror_scenarios import MIRROR_SCENARIOS
 from benchmarks.faults.scenarios import SCENARIOS
 from benchmarks.faults.scene import Stage
+from benchmarks.faults.stopped import STOP_SCENARIOS
 
 
 def main() -> int:
     """Run what was asked for; 1 if something was not as it should be."""
-    together = (*SCENARIOS, *LEASE_SCENARIOS, *RAY_SCENARIOS, *MIRROR_SCENARIOS)
+    together = (*SCENARIOS, *LEASE_SCENARIOS, *RAY_SCENARIOS, *STOP_SCENARIOS, *MIRROR_SCENARIOS)
     scenarios = {scenario.__name__: scenario for scenario in together}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
     parser.add_argument(

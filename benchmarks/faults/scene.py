@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -78,9 +81,10 @@ class Running:
         time.sleep(LOOK_EVERY_S)  # the last lines
         return code
 
-    def press(self) -> None:
-        """Ctrl-C, as a terminal sends it: to the whole group of processes."""
-        os.killpg(self.process.pid, signal.SIGINT)
+    def press(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Ctrl-C, as a terminal sends it, or another signal: to the whole group of processes."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
 
     def processes(self) -> list[psutil.Process]:
         """The driver and all that it started."""
@@ -119,8 +123,12 @@ class Stage:
         *options: str,
         environment: Mapping[str, str] | None = None,
         within: Sequence[str] = (),
+        terminal: int | None = None,
     ) -> Running:
-        """Start the study, or go on with it; ``within``: the command that its own is given to."""
+        """Start the study, or go on with it.
+
+        ``within`` is the command that its own is given to, ``terminal`` what it has instead of pipes.
+        """
         file = self.folder / f"{results.name}.yaml"
         file.write_text(text)
         ray = self.folder / "ray"
@@ -140,11 +148,12 @@ class Stage:
             [*within, sys.executable, "run_study.py", *arguments],
             cwd=ROOT,
             env=where,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL if terminal is None else terminal,
+            stdout=subprocess.PIPE if terminal is None else terminal,
+            stderr=subprocess.PIPE if terminal is None else terminal,
             text=True,
             start_new_session=True,
+            preexec_fn=None if terminal is None else partial(fcntl.ioctl, terminal, termios.TIOCSCTTY, 0),
         )
         self.running.append(Running(process))
         return self.running[-1]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import psutil
@@ -41,10 +45,12 @@ except KeyboardInterrupt:
 """
 
 
-def started(main: str, *, ignored: signal.Signals | None = None) -> subprocess.Popen[str]:
-    """A program with this as its main function."""
+def started(main: str, *, ignored: signal.Signals | None = None, terminal: int | None = None) -> subprocess.Popen[str]:
+    """A program with this as its main function, on pipes or on a terminal."""
 
     def begin() -> None:
+        if terminal is not None:
+            fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
         for number in TAKEN:  # whatever the tests were started from
             signal.signal(number, signal.SIG_IGN if number is ignored else signal.SIG_DFL)
 
@@ -52,10 +58,11 @@ def started(main: str, *, ignored: signal.Signals | None = None) -> subprocess.P
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(main=body)],
         cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdin=subprocess.PIPE if terminal is None else terminal,
+        stdout=subprocess.PIPE if terminal is None else terminal,
+        stderr=subprocess.PIPE if terminal is None else terminal,
         text=True,
+        start_new_session=True,
         preexec_fn=begin,
     )
 
@@ -171,6 +178,25 @@ with interruption.heeding():
     until(program, "ready")
     program.terminate()
     assert ended(program) == (130, "", "stopped; it goes on\n")
+
+
+def test_what_is_said_to_a_terminal_that_was_closed_is_no_error(tmp_path: Path) -> None:
+    terminal, end = pty.openpty()
+    text = f"""
+with interruption.heeding():
+    say("ready")
+    interruption.wait()
+for stream in (sys.stdout, sys.stderr):
+    stream.write("a line\\n")
+    stream.flush()
+Path({str(tmp_path / "written")!r}).touch()
+"""
+    program = started(text, terminal=end)
+    os.close(end)
+    assert os.read(terminal, 7) == b"ready\r\n"
+    os.close(terminal)
+    assert program.wait(timeout=60) == 0
+    assert (tmp_path / "written").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
