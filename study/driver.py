@@ -201,17 +201,10 @@ def _train(
         interruption.lost = lambda: session.gone
         with interruption.undisturbed():
             slots = start_ray(options.address, spec.resources, {cell.backbone for cell in plan.cells}, session)
-        if options.address is not None:
-            _teller(console)(f"joined the Ray cluster at {options.address}")
         if spec.resources.gpus_per_trial == "auto":
             slots = _decide_gpus(assign, plan, folder, console)
         _check_nodes(assign.resources, options, slots, console)
-        beside = "one at a time" if slots.total == 1 else f"{slots.total} side by side"
-        console.print(
-            f"{spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}", markup=False, soft_wrap=True
-        )
-        if is_remote(folder.root) and options.mlflow is None:
-            _teller(console)(f"no database lies in an object store: MLflow's is {default_tracking_uri(folder.root)}")
+        _tell_what_runs(coordinator, assign, slots, folder, console)
         with MirrorThread(
             options.mlflow,
             folder.root,
@@ -227,6 +220,18 @@ def _train(
         interruption.lost = lambda: False
         with interruption.undisturbed():
             stop_ray(session)
+
+
+def _tell_what_runs(
+    coordinator: StudyCoordinator, assign: _Assignments, slots: Slots, folder: ResultsFolder, console: Console
+) -> None:
+    tell, options = _teller(console), assign.options
+    if options.address is not None:
+        tell(f"joined the Ray cluster at {options.address}")
+    beside = "one at a time" if slots.total == 1 else f"{slots.total} side by side"
+    tell(f"{assign.spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}")
+    if is_remote(folder.root) and options.mlflow is None:
+        tell(f"no database lies in an object store: MLflow's is {default_tracking_uri(folder.root)}")
 
 
 def _teller(console: Console) -> Callable[[str], object]:
