@@ -223,6 +223,7 @@ def rebuild_mlflow(
         masked,
         mirror_errors,
         require_tracking_uri,
+        told_error,
     )
 
     if mlflow is not None:
@@ -233,8 +234,8 @@ def rebuild_mlflow(
         sent = mirror.sync_files()
         mirror.mark_as_it_stands()
     except mirror_errors() as error:
-        uri = masked(mirror.tracking_uri)
-        raise MirrorError(f"{uri}: MLflow cannot be written ({type(error).__name__}); is it running?") from error
+        cause = told_error(error, mirror.tracking_uri)
+        raise MirrorError(f"{masked(mirror.tracking_uri)}: MLflow cannot be written ({cause})") from error
     files = f", and {sent} files with them" if sent else ""
     _console().print(f"{read} records mirrored to {masked(mirror.tracking_uri)}{files}", markup=False, soft_wrap=True)
 

@@ -35,6 +35,7 @@ from study.provenance import git_state, library_versions
 from study.ray_session import RaySession
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec, StudySpec, read_study, study_text
+from study.store_access import refused_by_store
 from study.tracking import MirrorThread, default_tracking_uri, require_tracking_uri
 from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
@@ -98,6 +99,7 @@ def run_study(
         ClusterAddressError: no cluster answers at the address. MirrorError: the tracking URI can be none.
         FolderError: no results or data can be written where they should be.
         NodeError: a node is not fit for the study. CodeError: the study's layers cannot be sent to the nodes.
+        StoreAccessError: the object store of the results does not answer as it should.
         StudyInterruptedError: it was ended early; what ended is on record.
         ClusterLostError: the cluster is gone, or the local Ray for the last of :data:`LOCAL_STARTS` times.
     """
@@ -112,6 +114,11 @@ def run_study(
         pass  # before training, or a second time while the first was being heeded
     except ClusterLostError as error:
         raise ClusterLostError(f"{error}; {goes_on_in(folder.root)}") from error
+    except Exception as error:
+        refused = refused_by_store(folder.root, error)
+        if refused is None:
+            raise
+        raise refused from error
     raise StudyInterruptedError(interruption.last_words)
 
 
@@ -194,17 +201,10 @@ def _train(
         interruption.lost = lambda: session.gone
         with interruption.undisturbed():
             slots = start_ray(options.address, spec.resources, {cell.backbone for cell in plan.cells}, session)
-        if options.address is not None:
-            _teller(console)(f"joined the Ray cluster at {options.address}")
         if spec.resources.gpus_per_trial == "auto":
             slots = _decide_gpus(assign, plan, folder, console)
         _check_nodes(assign.resources, options, slots, console)
-        beside = "one at a time" if slots.total == 1 else f"{slots.total} side by side"
-        console.print(
-            f"{spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}", markup=False, soft_wrap=True
-        )
-        if is_remote(folder.root) and options.mlflow is None:
-            _teller(console)(f"no database lies in an object store: MLflow's is {default_tracking_uri(folder.root)}")
+        _tell_what_runs(coordinator, assign, slots, folder, console)
         with MirrorThread(
             options.mlflow,
             folder.root,
@@ -220,6 +220,18 @@ def _train(
         interruption.lost = lambda: False
         with interruption.undisturbed():
             stop_ray(session)
+
+
+def _tell_what_runs(
+    coordinator: StudyCoordinator, assign: _Assignments, slots: Slots, folder: ResultsFolder, console: Console
+) -> None:
+    tell, options = _teller(console), assign.options
+    if options.address is not None:
+        tell(f"joined the Ray cluster at {options.address}")
+    beside = "one at a time" if slots.total == 1 else f"{slots.total} side by side"
+    tell(f"{assign.spec.name}: {_amount(coordinator)}, {beside}; results in {folder.root}")
+    if is_remote(folder.root) and options.mlflow is None:
+        tell(f"no database lies in an object store: MLflow's is {default_tracking_uri(folder.root)}")
 
 
 def _teller(console: Console) -> Callable[[str], object]:

@@ -43,7 +43,13 @@ def goes_on_in(root: Path) -> str:
 
 INTERRUPTIONS = (StudyInterruptedError,)
 
-_NO_SUCH_PLACE = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP})
+_NO_SUCH_PLACE = {
+    errno.EEXIST: "found a file, expected a folder",
+    errno.ENOTDIR: "found a file on the way, expected folders",
+    errno.EISDIR: "found a folder, expected a file",
+    errno.ENAMETOOLONG: "found a name that is too long for this disk",
+    errno.ELOOP: "found a link that leads to itself",
+}
 """What a disk says of a path that cannot be what it was taken for; a file that is missing is a fault of the code."""
 
 
@@ -52,7 +58,7 @@ def in_one_line(error: Exception) -> str | None:
     if isinstance(error, user_errors()):
         return str(error)
     if isinstance(error, OSError) and error.errno in _NO_SUCH_PLACE and error.filename is not None:
-        return f"{error.filename}: {error.strerror}, found where a study's files were expected; name another place"
+        return f"{error.filename}: {_NO_SUCH_PLACE[error.errno]}; move it away, or name another place"
     refusal = store_trouble(error)
     if refusal is not None:
         return f"{refusal}; once this is mended the same command goes on"

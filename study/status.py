@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -142,7 +143,8 @@ def how_to_go_on(status: StudyStatus, results: Path, now: float | None = None) -
         yield f"{view.running} unfinished {'trial goes' if view.running == 1 else 'trials go'} on from the last epoch"
     if failed:
         yield f"{failed} failed {'trial is' if failed == 1 else 'trials are'} tried again"
-    yield f"to go on: run_study.py run {results / 'study.yaml'} --results {results} (and the options that it had)"
+    file, folder = shlex.quote(str(results / "study.yaml")), shlex.quote(str(results))
+    yield f"to go on: run_study.py run {file} --results {folder} (and the options that it had)"
 
 
 def _sealed_trials(folder: ResultsFolder) -> Iterator[_SealedTrial]:
@@ -171,7 +173,7 @@ def _planned(path: Path) -> tuple[str, dict[str, CellGoal]]:
             for cell in document["cells"]
         }
         return document["study"], goals
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise StatusError(
             f"{path}: not the plan of a study ({error!r}); run the study again, which writes it"
         ) from error

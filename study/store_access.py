@@ -44,6 +44,20 @@ def is_there(folder: Path, name: str) -> bool:
     raise _no_bucket(folder, "name another place")
 
 
+def refused_by_store(place: Path, error: Exception) -> StoreAccessError | None:
+    """What to tell of ``error`` if the store of ``place`` raised it, or what it was raised from; else None."""
+    cause: BaseException | None = error if is_remote(place) else None
+    while cause is not None and not is_client_error(cause):
+        cause = cause.__cause__
+    if cause is None:
+        return None
+    told = " ".join(f"{type(cause).__name__}: {cause}".split())
+    return StoreAccessError(
+        f"{place}: the store does not answer as it should ({told}); {access_hint(place)}; once this is mended the same "
+        "command goes on"
+    )
+
+
 def _has_bucket(place: Path) -> bool:
     try:
         return _asked(place, _path(place).split("/")[0])

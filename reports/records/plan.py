@@ -89,7 +89,7 @@ def load_plan(results: Path) -> Plan:
     path = results / PLAN_FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: not readable as JSON ({error}); run the study again to write it anew") from error
     found = content.get("format") if isinstance(content, dict) else None
     if found != PLAN_FORMAT:

@@ -7,6 +7,7 @@ from study.tracking.address import (
     masked_text,
     require_tracking_uri,
     to_fill_in,
+    told_error,
     ui_command,
     ui_page,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "mirror_errors",
     "require_tracking_uri",
     "to_fill_in",
+    "told_error",
     "ui_command",
     "ui_page",
 ]

@@ -30,6 +30,7 @@ _TALKATIVE = {
     "alembic.runtime.migration": logging.WARNING,
 }
 _LONGEST_FOLDER_NAME = 150
+_LONGEST_ERROR = 300
 _SECRET_KEY = r"[^=&;?]*(?:pass|pwd|token|secret|key|sig|auth|cred)[^=&;]*"
 
 
@@ -109,6 +110,13 @@ def masked(tracking_uri: str) -> str:
 def masked_text(text: str, tracking_uri: str) -> str:
     """``text`` with ``tracking_uri``, and every other address in it, masked: for messages of MLflow's errors."""
     return masked_addresses(text.replace(tracking_uri, masked(tracking_uri)))
+
+
+def told_error(error: Exception, tracking_uri: str) -> str:
+    """What MLflow or its database said, in one line of bounded length and without secrets."""
+    # Masked before it is cut: half an address can still hold a whole password.
+    text = " ".join(masked_text(f"{type(error).__name__}: {error}", tracking_uri).split())
+    return text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + " ..."
 
 
 def masked_addresses(text: str) -> str:

@@ -16,8 +16,8 @@ from study.tracking.address import (
     default_tracking_uri,
     in_shell,
     masked,
-    masked_text,
     to_fill_in,
+    told_error,
 )
 from study.tracking.mirror import MlflowMirror
 from study.tracking.runs import mirror_errors
@@ -176,7 +176,7 @@ class MirrorThread:
                     "the mirror tries again every %g s",
                     masked(uri),
                     self._mirror.study,
-                    _one_line(error, uri),
+                    told_error(error, uri),
                     self._interval_s,
                 )
             return False
@@ -188,9 +188,3 @@ class MirrorThread:
                 self._mirror.study,
             )
         return True
-
-
-def _one_line(error: Exception, tracking_uri: str) -> str:
-    # Masked before it is cut: half an address can still hold a whole password.
-    text = " ".join(masked_text(f"{type(error).__name__}: {error}", tracking_uri).split())
-    return text if len(text) <= 300 else text[:300] + " ..."

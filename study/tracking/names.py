@@ -68,7 +68,7 @@ def read_plan(path: Path) -> StudyPlan:
         names = [entry.name for entry in fields(PlannedCell)]
         cells = tuple(PlannedCell(**{name: cell[name] for name in names}) for cell in plain["cells"])
         return StudyPlan(study=plain["study"], caption=plain["caption"] or "", cells=cells)
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise MirrorError(f"{path}: not a readable plan ({error}); run the study once to write it") from error
     except (KeyError, TypeError) as error:
         raise MirrorError(f"{path}: not a plan of format {PLAN_FORMAT} (at {error}); run the study again") from error

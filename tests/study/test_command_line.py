@@ -166,6 +166,16 @@ class TestResultsFolder:
         refused = command("run", TINY, *(part for pair in places.items() for part in map(str, pair)))
         assert_refused(refused, f"{tmp_path / 'taken'}: no folder can be made there", f"name another with {option}")
 
+    @pytest.mark.parametrize("name", ["records", "live", "lease", "journal", "tables"])
+    def test_with_a_file_where_a_folder_should_be(
+        self, command: Command, tmp_path: Path, data: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("study.driver.start_ray", lambda *_: pytest.fail("it is refused before"))
+        monkeypatch.setattr("study.coordinator.StudyCoordinator.done", True)
+        (tmp_path / name).write_bytes(b"\0")
+        refused = command("run", TINY, "--results", tmp_path, "--data", data)
+        assert_refused(refused, f"{tmp_path / name}: found a file, expected a folder; move it away")
+
     def test_with_altered_data(self, command: Command, tmp_path: Path) -> None:
         prepare("digits", tmp_path / "data")
         path = tmp_path / "data" / "digits" / "y.bin"
@@ -184,6 +194,14 @@ class TestStatus:
     def test_of_a_broken_plan(self, command: Command, tmp_path: Path) -> None:
         (tmp_path / "plan.json").write_text("{")
         assert_refused(command("status", tmp_path), f"{tmp_path / 'plan.json'}: not the plan of a study")
+
+    @pytest.mark.parametrize("content", [b"\xff\x00", b"[" * 100_000, b"[]", b"null", b'{"cells": [1]}'])
+    @pytest.mark.parametrize("verb", ["status", "rebuild-mlflow"])
+    def test_of_a_plan_that_is_something_else(
+        self, command: Command, tmp_path: Path, verb: str, content: bytes
+    ) -> None:
+        (tmp_path / "plan.json").write_bytes(content)
+        assert_refused(command(verb, tmp_path), f"{tmp_path / 'plan.json'}: not ", "plan")
 
     def test_names_every_trial_that_failed(self, command: Command, tmp_path: Path) -> None:
         folder = ResultsFolder(tmp_path)

@@ -11,7 +11,7 @@ from study import store_access
 from study.faults import require_folder
 from study.found_study import NoStudyError, require_study
 from study.location import location
-from study.store_access import StoreAccessError, is_there, require_bucket
+from study.store_access import StoreAccessError, is_there, refused_by_store, require_bucket
 from study.whole_files import write_whole
 
 
@@ -69,6 +69,18 @@ def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         place = another_store(f"http://127.0.0.1:{silent.getsockname()[1]}", monkeypatch)
         with pytest.raises(StoreAccessError, match=r"the store cannot be read \(no answer within 0.2 s\); check"):
             require_bucket(place)
+
+
+def test_an_error_in_mid_study_is_told_with_its_place(bucket_url: str, tmp_path: Path) -> None:
+    place = location(f"{bucket_url}/zinc")
+    missing = location("s3://no-such-bucket/zinc")
+    with pytest.raises(OSError, match="bucket") as raised:
+        write_whole(missing / "plan.json", b"{}")
+    told = refused_by_store(place, raised.value)
+    assert str(told).startswith(f"{place}: the store does not answer as it should (NoSuchBucket: ")
+    assert str(told).endswith("; once this is mended the same command goes on")
+    assert refused_by_store(tmp_path, raised.value) is None, "results on a disk are not in the store"
+    assert refused_by_store(place, OSError(28, "No space left on device")) is None
 
 
 def another_store(address: str, monkeypatch: pytest.MonkeyPatch) -> Path:
