@@ -44,6 +44,7 @@ bench: $(READY) ## what a step costs, as ratios measured in one run, and what a 
 	$(BIN)/python -m benchmarks.step
 	$(BIN)/python -m benchmarks.node_data
 	$(BIN)/python -m benchmarks.gpu_step
+	$(BIN)/python -m benchmarks.seeds_together
 	$(BIN)/python -m benchmarks.paper_cost
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.pool

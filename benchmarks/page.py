@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 
 WIDTH = 120
 PERFORMANCE = Path(__file__).parent.parent / "docs" / "performance.md"
-PARTS = ("step", "node_data", "gpu_step", "precision", "paper_cost")
+PARTS = ("step", "node_data", "gpu_step", "seeds_together", "precision", "paper_cost")
 """The parts of that page in their order, each named by the benchmark that writes it: ``python -m benchmarks.NAME``."""
 
 
