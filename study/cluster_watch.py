@@ -42,7 +42,13 @@ class ClusterLostError(RuntimeError):
 
 
 class Watched(Protocol):
-    """A Ray that is looked at."""
+    """A Ray that is looked at.
+
+    ``nodes``: the newest list of its nodes, another one each time they were asked for; None while it is not known.
+    """
+
+    @property
+    def nodes(self) -> list[dict[str, Any]] | None: ...
 
     def start(self) -> None:
         """Called before it is looked at."""
@@ -59,6 +65,9 @@ class Watched(Protocol):
 
 class LocalRay:
     """The Ray that this program started: there for as long as its processes are."""
+
+    nodes = None
+    """It has the one node, which lives and dies with it."""
 
     def __init__(self, session: RaySession) -> None:
         self._session = session
@@ -161,6 +170,11 @@ class ClusterWatch:
         self._patience_s = patience_s
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="cluster watch", daemon=True)
+
+    @property
+    def nodes(self) -> list[dict[str, Any]] | None:
+        """See :class:`Watched`."""
+        return self._watched.nodes
 
     def __enter__(self) -> ClusterWatch:
         self._watched.start()

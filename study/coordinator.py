@@ -119,6 +119,10 @@ class StudyCoordinator:
         others = islice(iter(cell.next_confirm, None), MOST_TOGETHER - 1)
         return replace(assignment, companions=tuple(self._make_assignment(other) for other in others))
 
+    def started(self, key: str) -> None:
+        """Hear that a worker has a live trial."""
+        self._stays.start(key)
+
     def report(self, key: str, epoch: int, val_metric: float, *, ended: bool) -> bool:
         """Hear of an epoch of a live trial; False if the trial is to be pruned here.
 

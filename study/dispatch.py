@@ -28,6 +28,9 @@ LOST_WORKER_TRIES = 3
 """How often a trial is begun, from its checkpoint, whose worker or node vanishes; the last time it is alone on a node,
 since the kernel takes workers, without a word, when memory runs out."""
 
+WAITS_S = 60.0
+"""After so long without a worker the log says that a trial waits: they start in seconds where there is room."""
+
 HELD_BACK_S = 600.0
 """How long other trials wait for one that is to have a GPU or a node to itself: on a cluster that others use too, or
 whose only node of that size is gone, it might never get it."""
@@ -58,18 +61,28 @@ class Dispatch:
         self._news = news
         self._interruption = interruption or Interruption()
         self._clock = clock
-        self._taken = 0
+        self._nodes_at_first = slots.nodes
+        self._takes: dict[str, int] = {}
         self._handed_out: dict[str, TrialAssignment] = {}
+        self._waiting_since: dict[str, float] = {}
         self._running: set[str] = set()
+        self._excused: set[str] = set()
         self._left: set[str] = set()
         self._alone_since: dict[str, float] = {}
         self._lost: Counter[str] = Counter()
         self._memory: dict[str, OutOfMemory] = {}
         self._failed: dict[str, str] = {}
         self._unfit: dict[str, tuple[str, str]] = {}
-        self._avoided: tuple[str, ...] = ()
         self._came_apart: dict[str, str] = {}
         self._done: set[str] = set()
+        self.avoided: tuple[str, ...] = ()
+
+    def resize(self, slots: Slots) -> None:
+        """Nodes were lost, or have joined: so much fits now, beside what runs."""
+        if self._slots.nodes - slots.nodes:
+            # Ray may have begun to start their workers there, and tells of that only when another node has joined.
+            self._excused |= self._handed_out.keys() - self._running
+        self._slots = slots
 
     # ---- what it hands out
 
@@ -85,15 +98,18 @@ class Dispatch:
 
     def next_trial(self) -> TrialAssignment | None:
         """The next trial to begin; None while all slots are taken, or all that is left must wait."""
-        if self._interruption.requested or self._taken >= self._slots.total or self._holds_back():
+        # Where no node is left one trial waits for it with Tune, which does nothing else while it has none.
+        full = sum(self._takes.values()) >= max(1, self._slots.total)
+        if self._interruption.requested or full or self._holds_back():
             return None
         assignment = self._coordinator.next_trial()
         if assignment is not None:
-            assignment = replace(assignment, avoided=self._avoided)
+            assignment = replace(assignment, avoided=self.avoided)
             self._handed_out[assignment.key] = assignment
             for member in assignment.members:
                 self._log("handed_out", member, "handed out")
-            self._taken += self._slots.taken_by(assignment.alone)
+            self._takes[assignment.key] = self._slots.taken_by(assignment.alone)
+            self._waiting_since[assignment.key] = self._clock()
             if assignment.alone is not None:
                 self._alone_since[assignment.key] = self._clock()
         return assignment
@@ -113,8 +129,19 @@ class Dispatch:
         """A worker has the trial."""
         for member in self._handed_out[key].members:
             self._log("started", member, "a worker has it")
+            self._coordinator.started(member.key)
         self._running.add(key)
+        self._excused.discard(key)
+        self._waiting_since.pop(key, None)
         self._alone_since.pop(key, None)
+
+    def note_waiting(self) -> None:
+        """Log, once, each trial that has waited long for a worker."""
+        for key, since in list(self._waiting_since.items()):
+            if self._clock() - since > WAITS_S:
+                del self._waiting_since[key]
+                said = f"still waits for a worker, {WAITS_S:g} s after it was handed out"
+                self._log("waits", self._handed_out[key], said)
 
     def reported(self, key: str, report: dict[str, Any]) -> bool:
         """Hear what a worker reports (:mod:`study.worker` lists the forms); False if it is to stop there."""
@@ -174,7 +201,10 @@ class Dispatch:
             lost: its worker vanished; it was not the trial that ended.
         """
         assignment = self._handed_out.pop(key)
-        self._taken -= self._slots.taken_by(assignment.alone)
+        del self._takes[key]
+        self._waiting_since.pop(key, None)
+        excused = key in self._excused
+        self._excused.discard(key)
         self._running.discard(key)
         self._alone_since.pop(key, None)
         if self._news is not None:
@@ -194,6 +224,11 @@ class Dispatch:
             self._avoid(assignment, *unfit)
         elif memory is not None:
             self._ran_out_of_memory(assignment, memory)
+        elif lost and excused:
+            self._coordinator.again(key, alone=assignment.alone)
+            self._log(
+                "worker_lost", assignment, "its worker was to start on a node that is lost; it is handed out again"
+            )
         elif lost:
             self._lost_worker(assignment)
         else:
@@ -220,10 +255,11 @@ class Dispatch:
         self._avoid_node(node, cause)
 
     def _avoid_node(self, node: str, cause: str) -> None:
-        if node in self._avoided:
+        if node in self.avoided:
             return
-        self._avoided = (*self._avoided, node)
-        if self._slots.nodes and self._slots.nodes <= set(self._avoided):
+        self.avoided = (*self.avoided, node)
+        # Of those that have joined since, a fit one may come back.
+        if self._nodes_at_first and self._nodes_at_first <= set(self.avoided):
             self.errors.append(NodeError(f"node {node[:8]}, the last on which trials fit: {cause}"))
         else:
             logger.warning("node %s gets no trials: %s", node[:8], cause)

@@ -31,6 +31,7 @@ from study.node_check import NodeNeeds, look_at_nodes, require_fit, told_differe
 from study.node_data import STORE_FOLDER
 from study.plan import StudyPlan
 from study.plan import plan as plan_study
+from study.pool import Pool
 from study.provenance import git_state, library_versions
 from study.ray_session import RaySession
 from study.results import ResultsFolder
@@ -204,6 +205,7 @@ def _train(
         if spec.resources.gpus_per_trial == "auto":
             slots = _decide_gpus(assign, plan, folder, console)
         _check_nodes(assign.resources, options, slots, console)
+        pool = Pool(slots, assign.resources)
         _tell_what_runs(coordinator, assign, slots, folder, console)
         with MirrorThread(
             options.mlflow,
@@ -212,8 +214,8 @@ def _train(
             ended_cells=lambda: coordinator.ended_cells,
             tell=_teller(console),
         ):
-            with LiveView(lambda: coordinator.view(slots.total), console):
-                _tune(coordinator, assign, slots, folder, lease, interruption, session)
+            with LiveView(lambda: coordinator.view(pool.slots.total), console):
+                _tune(coordinator, assign, pool, folder, lease, interruption, session)
             # Within the mirror's block, whose end takes the tables to MLflow.
             return write_tables(folder.root, folder.tables) if coordinator.done else None
     finally:
@@ -242,7 +244,7 @@ def _teller(console: Console) -> Callable[[str], object]:
 def _tune(
     coordinator: StudyCoordinator,
     assign: _Assignments,
-    slots: Slots,
+    pool: Pool,
     folder: ResultsFolder,
     lease: Lease,
     interruption: Interruption,
@@ -252,7 +254,7 @@ def _tune(
     address = assign.options.address
     for start in range(1, LOCAL_STARTS + 1):
         try:
-            tune_study(coordinator, folder, slots, lease, interruption, watched_cluster(address, session))
+            tune_study(coordinator, folder, pool, lease, interruption, watched_cluster(address, session))
             return
         except ClusterLostError as error:
             if address is not None or start == LOCAL_STARTS:
@@ -263,7 +265,7 @@ def _tune(
         with interruption.undisturbed():
             stop_ray(session)
             start_ray(None, assign.spec.resources, session=session)
-        slots = slots_of_cluster(assign.resources)
+        pool.slots = slots_of_cluster(assign.resources)
 
 
 def _decide_gpus(assign: _Assignments, plan: StudyPlan, folder: ResultsFolder, console: Console) -> Slots:

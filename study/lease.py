@@ -47,6 +47,7 @@ class Holder:
             containers of one host have numbers of their own.
         seen: its last sign of life, in Unix seconds by its own clock.
         ended: whether it gave the lease back.
+        waits: why none of its trials can begin, as it said with its last sign; None where they can.
     """
 
     attempt: int
@@ -57,6 +58,7 @@ class Holder:
     process_started: float
     seen: float
     ended: bool = False
+    waits: str | None = None
 
     @property
     def is_on_this_host(self) -> bool:
@@ -104,6 +106,7 @@ class Lease:
         tell: Callable[[str], object] = lambda line: None,
     ) -> None:
         self.attempt = 0
+        self.waits: str | None = None
         self.on_loss: Callable[[LeaseLostError], object] = lambda error: None
         self._folder = folder
         self._mend = mend
@@ -195,7 +198,7 @@ class Lease:
         if any(_number(claim.path) > self.attempt for claim in _claims(found_files(self._folder.leases))):
             self._lost = True
             return
-        write_whole(self._file("beat"), json.dumps({"seen": time.time()}).encode())
+        write_whole(self._file("beat"), json.dumps({"seen": time.time(), "waits": self.waits}).encode())
         self._shown = time.monotonic()
 
     def _loss(self) -> LeaseLostError:
@@ -245,12 +248,13 @@ def _last(files: list[FoundFile]) -> Holder | None:
         # Created a moment ago and not yet written, or by a crash never: its age tells.
         holder = Holder(attempt=number, run="", host="?", processes="", pid=0, process_started=0.0, seen=claim.modified)
     beat = claim.path.with_suffix(".beat")
-    seen = holder.seen
+    seen, waits = holder.seen, holder.waits
     if beat.name in names:
         with suppress(OSError, ValueError, KeyError):
-            seen = json.loads(beat.read_bytes())["seen"]
+            shown = json.loads(beat.read_bytes())
+            seen, waits = shown["seen"], shown.get("waits")
     ended = claim.path.with_suffix(".end").name in names
-    return Holder(**{**asdict(holder), "attempt": number, "seen": seen, "ended": ended})
+    return Holder(**{**asdict(holder), "attempt": number, "seen": seen, "ended": ended, "waits": waits})
 
 
 def _number(path: Path) -> int:

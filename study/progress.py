@@ -89,6 +89,7 @@ class CellTally:
 class CellLine:
     """One cell as the view shows it; ``repeated`` search trials had a configuration that was known already.
 
+    ``running``: trials that a worker has. ``waiting``: that were handed out, and none has yet.
     ``ended``: nothing is left of it; trials that failed may be tried again all the same.
     """
 
@@ -102,19 +103,21 @@ class CellLine:
     confirmed: int
     best: float | None
     ended: bool
+    waiting: int = 0
 
     @property
     def begun(self) -> bool:
         """Whether anything of it was handed out."""
-        return self.running > 0 or self.searched > 0 or self.confirmed > 0
+        return self.running > 0 or self.waiting > 0 or self.searched > 0 or self.confirmed > 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyView:
     """A whole study at one moment; ``slots`` are None where they are not known, as from records alone.
 
-    ``troubles``: why trials failed or diverged, the most frequent cause first. ``at_work``: whether what is running is
-    under way; else it was left unfinished by a run that stopped.
+    ``waiting``: trials that were handed out, and no worker has yet. ``troubles``: why trials failed or diverged, the
+    most frequent cause first. ``at_work``: whether what is running is under way; else it was left unfinished by a run
+    that stopped.
     """
 
     study: str
@@ -126,6 +129,7 @@ class StudyView:
     time_left: TimeLeft | None
     troubles: tuple[Trouble, ...] = ()
     at_work: bool = True
+    waiting: int = 0
 
 
 def study_view(
@@ -146,8 +150,7 @@ def study_view(
     """
     cells = tuple((goal, tallies[goal.cell]) for goal in goals)
     lines = tuple(
-        _line(goal, tally, under_way.get(goal.cell, UnderWay()).trials, repeated.get(goal.cell, 0))
-        for goal, tally in cells
+        _line(goal, tally, under_way.get(goal.cell, UnderWay()), repeated.get(goal.cell, 0)) for goal, tally in cells
     )
     running = sum(line.running for line in lines)
     side_by_side = 0 if not at_work else running if slots is None else slots
@@ -161,10 +164,11 @@ def study_view(
         time_left=time_left(cells, under_way, repeated, side_by_side, overhead_s),
         troubles=Causes.together(tally.causes for _, tally in cells),
         at_work=at_work,
+        waiting=sum(line.waiting for line in lines),
     )
 
 
-def _line(goal: CellGoal, tally: CellTally, running: int, repeated: int) -> CellLine:
+def _line(goal: CellGoal, tally: CellTally, under_way: UnderWay, repeated: int) -> CellLine:
     both = tally.search + tally.confirm
     searched = tally.search.total() + repeated
     has_nothing_to_confirm = goal.trials > 0 and not tally.has_choice(goal)
@@ -172,13 +176,14 @@ def _line(goal: CellGoal, tally: CellTally, running: int, repeated: int) -> Cell
         goal=goal,
         searched=searched,
         repeated=repeated,
-        running=running,
+        running=under_way.trials - under_way.waiting,
         pruned=both["pruned"],
         diverged=both["diverged"],
         failed=both["failed"],
         confirmed=tally.confirm.total(),
         best=tally.best,
-        ended=running == 0
+        ended=under_way.trials == 0
         and searched >= goal.trials
         and (tally.confirm.total() >= goal.confirm_trials or has_nothing_to_confirm),
+        waiting=under_way.waiting,
     )

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from study.duration import duration
 from study.found_study import require_study
 from study.journal import Journal
 from study.presence import Presence, who_works_here
 from study.progress import CellGoal, CellTally, StudyView, study_view
 from study.records import RecordError, TrialRecord, read_record, record_tables
 from study.results import ResultsFolder
+from study.signs_of_life import SignsOfLife, work_lines
 from study.time_left import under_way_by_cell
 
 
@@ -54,14 +54,14 @@ class StudyStatus:
     Attributes:
         view: its cells and trials. "Running" are those with a live record.
         presence: whether a run works on it now.
-        last_sign: Unix seconds of the last epoch or end on record, or of a later sign of a run's; None: there is none.
+        signs: when it was last heard of.
         troubles: a line for every trial that diverged or failed.
         left_out: a line for every cell with records that the study has no more.
     """
 
     view: StudyView
     presence: Presence
-    last_sign: float | None
+    signs: SignsOfLife
     troubles: tuple[str, ...]
     left_out: tuple[str, ...]
 
@@ -81,7 +81,7 @@ def study_status(results: Path) -> StudyStatus:
     tallies: dict[str, CellTally] = defaultdict(CellTally)
     dropped: Counter[str] = Counter()
     troubles = []
-    signs = [] if presence.last_sign is None else [presence.last_sign]
+    signs, epochs_s = [], []
     for record in _sealed_trials(folder):
         if record.cell not in goals and record.study == study:
             dropped[record.cell] += 1
@@ -93,6 +93,8 @@ def study_status(results: Path) -> StudyStatus:
             )
         if record.ended_at is not None:
             signs.append(record.ended_at)
+        if record.num_epochs:
+            epochs_s.append(record.seconds / record.num_epochs)
         if record.status == "superseded":  # by trials that are counted in its place
             continue
         tallies[record.cell].add(record, goals[record.cell].direction)
@@ -102,16 +104,21 @@ def study_status(results: Path) -> StudyStatus:
             )
     live = list(_live_trials(folder))
     signs += (record.epochs[-1].ended_at if record.epochs else record.started_at for record in live)
+    epochs_s += (epoch.seconds for record in live for epoch in record.epochs)
     keys: dict[str, list[str]] = defaultdict(list)
     for entry in Journal(folder.journal).entries():
         keys[entry.cell].append(entry.key)
     repeated = {cell: len(asked) - len(set(asked)) for cell, asked in keys.items()}
-    running = under_way_by_cell((record.cell, record.num_epochs) for record in live)
+    running = under_way_by_cell((record.cell, record.num_epochs, False) for record in live)
     view = study_view(study, goals.values(), tallies, running, repeated, None, at_work=presence.works)
     return StudyStatus(
         view=view,
         presence=presence,
-        last_sign=max(signs, default=None),
+        signs=SignsOfLife(
+            driver=presence.last_sign,
+            trained=max(signs, default=None),
+            longest_epoch_s=max(epochs_s, default=None),
+        ),
         troubles=tuple(troubles),
         left_out=tuple(
             f"{cell}: no longer in the study; {count} on record, left out" for cell, count in dropped.items()
@@ -125,20 +132,16 @@ def how_to_go_on(status: StudyStatus, results: Path, now: float | None = None) -
     ``now``: Unix seconds; None: of this machine's clock.
     """
     view = status.view
-    sign = ""
-    if status.last_sign is not None:
-        # Clocks of two machines may differ.
-        ago = max(0.0, (time.time() if now is None else now) - status.last_sign)
-        sign = f"the last sign of life was {duration(ago)} ago"
+    now = time.time() if now is None else now
     if status.presence.works:
-        who = f" ({status.presence.who})" if status.presence.who else ""
-        yield f"a run works on it now{who}" + (f"; {sign}" if sign else "")
+        yield from work_lines(status.presence, status.signs, now)
         return
     failed = sum(line.failed for line in view.cells)
     if all(line.ended for line in view.cells) and not failed:
         yield "it has ended, and no run works on it"
         return
-    yield "no run works on it" + (f"; {sign}" if sign else "")
+    ago = status.signs.last_ago(now)
+    yield "no run works on it" + ("" if ago is None else f"; the last sign of life was {ago}")
     if view.running:
         yield f"{view.running} unfinished {'trial goes' if view.running == 1 else 'trials go'} on from the last epoch"
     if failed:

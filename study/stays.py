@@ -27,6 +27,7 @@ class Stays:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.epochs: dict[str, int] = {}
+        self._with_worker: set[str] = set()
         self._clock = clock
         self._began: dict[str, float] = {}
         self._sharing: dict[str, int] = {}
@@ -43,6 +44,10 @@ class Stays:
         self._began[key] = self._clock()
         self._sharing[key] = sharing
 
+    def start(self, key: str) -> None:
+        """A worker has it."""
+        self._with_worker.add(key)
+
     def end(self, key: str, trained_s: float) -> None:
         """It gives it back, after so many seconds of training."""
         # A trial that goes on was trained before it had this slot.
@@ -54,8 +59,11 @@ class Stays:
         """It lost it, and comes again."""
         self._began.pop(key, None)
         self._sharing.pop(key, None)
+        self._with_worker.discard(key)
         self.epochs.pop(key, None)
 
     def under_way(self, live: Iterable[LiveTrial]) -> dict[str, UnderWay]:
-        """Of ``live`` trials, by cell, how many there are and their epochs."""
-        return under_way_by_cell((trial.cell, self.epochs.get(trial.key, 0)) for trial in live)
+        """Of ``live`` trials, by cell, how many there are, their epochs, and how many wait for a worker."""
+        return under_way_by_cell(
+            (trial.cell, self.epochs.get(trial.key, 0), trial.key not in self._with_worker) for trial in live
+        )

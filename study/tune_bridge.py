@@ -20,19 +20,22 @@ from ray.tune.progress_reporter import TrialProgressCallback
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
-from study.cluster import Slots
 from study.cluster_watch import ClusterLostError, ClusterWatch, Watched, leave_at_once
 from study.coordinator import StudyCoordinator
 from study.dispatch import Dispatch
 from study.interruption import Interruption
 from study.lease import Lease
 from study.lost_workers import forgiving_tune
+from study.pool import Pool
 from study.results import ResultsFolder
 from study.store import PatientStore, StoreNews
 from study.tune_memory import NO_SNAPSHOTS, ForgetsEnded
 from study.worker import run_assignment
 
 logger = logging.getLogger(__name__)
+
+MORE_THAN_SLOTS = str(10**6)
+"""So many trials may wait in Tune: the dispatch hands out no more than there are slots, whose number changes."""
 
 _KILLED_FOR_MEMORY = ("OutOfMemoryError", "running low on memory")
 """By these words Ray's error tells a worker that its memory monitor killed from one that vanished otherwise."""
@@ -41,12 +44,12 @@ _KILLED_FOR_MEMORY = ("OutOfMemoryError", "running low on memory")
 def tune_study(
     coordinator: StudyCoordinator,
     folder: ResultsFolder,
-    slots: Slots,
+    pool: Pool,
     lease: Lease,
     interruption: Interruption,
     cluster: Watched,
 ) -> None:
-    """Run all that the coordinator has to give, as many trials side by side as there are slots.
+    """Run all that the coordinator has to give, as many trials side by side as the ``pool`` has slots.
 
     Where ``interruption`` asks for it, it ends early, each trial after its epoch; and at once where the ``cluster`` is
     gone. The whole program ends then where a call to Ray hangs.
@@ -57,7 +60,7 @@ def tune_study(
         ClusterLostError: Ray is gone, and was left; the coordinator's trials are still live.
     """
     os.environ.update(
-        TUNE_MAX_PENDING_TRIALS_PG=str(slots.total),
+        TUNE_MAX_PENDING_TRIALS_PG=MORE_THAN_SLOTS,
         TUNE_DISABLE_AUTO_CALLBACK_LOGGERS="1",
         TUNE_DISABLE_SIGINT_HANDLER="1",
         TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S="0",
@@ -71,14 +74,15 @@ def tune_study(
     news = StoreNews(folder)
     watch = ClusterWatch(cluster, partial(leave_at_once, folder.root, interruption))
     with interruption.heeding(), forgiving_tune(), watch:
-        dispatch = Dispatch(coordinator, slots, news, interruption)
+        dispatch = Dispatch(coordinator, pool.slots, news, interruption)
         lease.on_loss = dispatch.errors.append
         coordinator.write_through(PatientStore(folder, news, interruption.pause, lease.require))
         # Nobody reads what Tune writes. In the results folder it would need room there, and make the folder anew where
         # its disk is gone. Workers write nothing through Tune, so the folder may be this machine's.
         with TemporaryDirectory(prefix="bimp-tune-", ignore_cleanup_errors=True) as scratch:
             try:
-                _tuner(dispatch, scratch, slots, interruption, watch).fit()
+                follow = FollowsCluster(watch, pool, dispatch, lease)
+                _tuner(dispatch, scratch, pool, interruption, follow).fit()
             except _LeftTune as left:
                 if not (interruption.requested or dispatch.errors):
                     raise ClusterLostError(str(left)) from None
@@ -87,10 +91,10 @@ def tune_study(
 
 
 def _tuner(
-    dispatch: Dispatch, scratch: str, slots: Slots, interruption: Interruption, watch: ClusterWatch
+    dispatch: Dispatch, scratch: str, pool: Pool, interruption: Interruption, follow: FollowsCluster
 ) -> tune.Tuner:
     def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
-        asked = [slots.asked_by(config["alone"])]
+        asked = [pool.slots.asked_by(config["alone"])]
         if not config["avoided"]:
             return tune.PlacementGroupFactory(asked)
         elsewhere = {"ray.io/node-id": f"!in({','.join(config['avoided'])})"}
@@ -116,7 +120,7 @@ def _tuner(
                 SilentProgress(),
                 TrialsUnderWay(dispatch, interruption),
                 ForgetsEnded(),
-                LeavesLostCluster(watch),
+                follow,
             ],
         ),
     )
@@ -226,17 +230,29 @@ class _LeftTune(BaseException):
     """Tune was left without its cleaning up, which it does for errors: that calls a Ray which is gone, and hangs."""
 
 
-class LeavesLostCluster(_KeptFromSnapshots, tune.Callback):
-    """Leaves Tune, and Ray, once the watch says that Ray is gone."""
+class FollowsCluster(_KeptFromSnapshots, tune.Callback):
+    """Tells of nodes that come and go; leaves Tune, and Ray, once the watch says that Ray is gone."""
 
-    def __init__(self, watch: ClusterWatch) -> None:
+    def __init__(self, watch: ClusterWatch, pool: Pool, dispatch: Dispatch, lease: Lease) -> None:
         self._watch = watch
+        self._pool = pool
+        self._dispatch = dispatch
+        self._lease = lease
+        self._heard: object = None
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
-        """Ray first: what Tune holds of it asks it for nothing, as it goes, once this program has left it."""
+        """Look at what the watch has seen since the last step."""
         if self._watch.lost is not None:
+            # Ray first: what Tune holds of it asks it for nothing, as it goes, once this program has left it.
             ray.shutdown()
             raise _LeftTune(self._watch.lost)
+        self._dispatch.note_waiting()
+        nodes = self._watch.nodes
+        if nodes is not None and nodes is not self._heard:
+            self._heard = nodes
+            self._pool.hear(nodes, self._dispatch.avoided)
+            self._dispatch.resize(self._pool.slots)
+            self._lease.waits = self._pool.waits
 
 
 class SilentProgress(TrialProgressCallback):

@@ -54,7 +54,9 @@ def counts_of(view: StudyView) -> list[str]:
     )
     pruned = sum(line.pruned for line in view.cells)
     troubles = by_status(view.troubles)
-    return [slots, f"{pruned:,} pruned", *(f"{count:,} {status}" for status, count in sorted(troubles.items()))]
+    waiting = [f"{view.waiting} waiting for a worker"] if view.waiting else []
+    counts = (f"{count:,} {status}" for status, count in sorted(troubles.items()))
+    return [slots, *waiting, f"{pruned:,} pruned", *counts]
 
 
 # ---- parts
@@ -103,7 +105,7 @@ def _fitting_cells(view: StudyView, width: int, room: int) -> list[Text]:
         return columns.rows(view.cells)
     left = room - 2  # the heading, and the line for the others
     chosen = set()
-    for line in sorted(view.cells, key=lambda line: (not line.running, line.ended, not line.begun)):
+    for line in sorted(view.cells, key=lambda line: (not line.running, not line.waiting, line.ended, not line.begun)):
         left -= columns.height(line)
         if left < 0:
             break

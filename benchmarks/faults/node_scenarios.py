@@ -38,6 +38,42 @@ def vanished_node(stage: Stage) -> Seen:
     )
 
 
+def lost_nodes(stage: Stage) -> Seen:
+    """The only node that trains is killed; later one joins in its place, and then one more."""
+    results = stage.folder / "lost_nodes"
+    with cluster(stage.folder / "ray") as nodes:
+        first = nodes.join(cpus=1)
+        running = stage.run(study_text(beside=2), results, "--address", nodes.address)
+        before = running.until(lambda: live_record(results), "an epoch")
+        first.vanish()
+        running.until_told("the study waits for one to join")
+        status = running.until(lambda: _waits_in_status(stage, results), "a status that says so")
+        second = nodes.join(cpus=1)
+        running.until_told("here now: 1 slot")
+        third = nodes.join(cpus=1)
+        running.until_told("here now: 2 slots")
+        trained = running.until(lambda: all(node.trains_since() < float("inf") for node in (second, third)), "both")
+        code = running.end()
+    after = next(record for record in records(results) if record.key == before.key)
+    kept = after.epochs[: before.num_epochs] == before.epochs
+    same = same_numbers(results, undisturbed(stage))
+    return Seen(
+        "a cluster's only node that trains is killed; then a node joins, and then another one",
+        (
+            *told(running),
+            f"status meanwhile: {status}",
+            f"exit code {code}; {in_words(results)}; both new nodes trained: {yes(trained)}; epochs kept: {yes(kept)}; "
+            f"{same_in_words(same)}",
+        ),
+        code == 0 and kept and same,
+    )
+
+
+def _waits_in_status(stage: Stage, results: Path) -> str | None:
+    lines = stage.status(results).splitlines()
+    return next((line for line in lines if "no node is left on which trials fit" in line), None)
+
+
 def bare_node(stage: Stage) -> Seen:
     """The only node that trains has the libraries, and neither the project nor the data."""
     results, alone = stage.folder / "bare_node", stage.folder / "bare_node_alone"
@@ -102,7 +138,7 @@ def pretend(folder: Path, library: str, version: str) -> None:
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {library}\nVersion: {version}\n")
 
 
-NODE_SCENARIOS = (vanished_node, bare_node, late_unfit_node)
+NODE_SCENARIOS = (vanished_node, lost_nodes, bare_node, late_unfit_node)
 
 
 def _datasets(folder: Path) -> list[str]:

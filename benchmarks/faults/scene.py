@@ -158,6 +158,11 @@ class Stage:
         self.running.append(Running(process))
         return self.running[-1]
 
+    def status(self, results: Path) -> str:
+        """What ``run_study.py status`` prints."""
+        command = [sys.executable, "run_study.py", "status", str(results)]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=DEADLINE_S).stdout
+
 
 def live_record(results: Path, epochs: int = 1) -> TrialRecord | None:
     """The record of a trial under way that has a checkpoint and so many epochs."""

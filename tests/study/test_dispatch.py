@@ -457,3 +457,77 @@ def test_a_worker_that_ends_without_a_word_fails_all_that_were_not_done(sharing:
     sharing.dispatch.ended(first.key)
     found = sharing.records()
     assert {found[member.key].status for member in first.members} == {"failed"}
+
+
+def test_where_nodes_come_and_go_as_many_begin_as_fit_then(tmp_path: Path) -> None:
+    study = Cluster(ResultsFolder(tmp_path), slots=Slots(total=2))
+    first, second = study.begin_all()
+    study.dispatch.resize(Slots(total=1))
+    study.dispatch.ended(second.key, lost=True)
+    assert study.begin() is None, "the node that is left is taken"
+    study.dispatch.resize(Slots(total=3))
+    begun = study.begin_all()
+    assert begun[0].key == second.key
+    assert len(begun) == 2
+    for trial in (first, *begun):
+        study.finish(trial)
+    study.finish_all()
+    assert study.dispatch.finished
+
+
+def test_a_worker_that_was_to_start_on_a_node_that_is_lost_counts_as_no_try(tmp_path: Path) -> None:
+    slots = Slots(total=2, nodes=frozenset({"a", "b"}))
+    study = Cluster(ResultsFolder(tmp_path), slots=slots)
+    running, waiting = study.begin(), study.dispatch.next_trial()
+    assert running is not None
+    for _ in range(5):
+        assert waiting is not None
+        study.dispatch.resize(Slots(total=1, nodes=frozenset({"a"})))
+        study.dispatch.ended(waiting.key, lost=True)
+        study.dispatch.resize(slots)
+        waiting = study.dispatch.next_trial()
+    assert waiting is not None
+    assert waiting.alone is None, "a node to itself is for the last of three tries"
+    study.dispatch.started(waiting.key)
+    study.dispatch.resize(Slots(total=1, nodes=frozenset({"a"})))
+    study.dispatch.ended(waiting.key, lost=True)  # it ran there
+    assert study.records() == {}
+    study.finish(running)
+    again = study.begin()
+    assert again is not None
+    study.dispatch.ended(again.key, lost=True)
+    last = study.begin()
+    assert last is not None
+    assert (last.key, last.alone) == (waiting.key, "host")
+
+
+def test_without_a_node_one_trial_waits_for_it_so_that_tune_has_one(tmp_path: Path) -> None:
+    study = Cluster(ResultsFolder(tmp_path), slots=Slots(total=2))
+    lost = study.begin_all()
+    study.dispatch.resize(Slots(total=0))
+    for trial in lost:
+        study.dispatch.ended(trial.key, lost=True)
+    waiting = study.dispatch.next_trial()
+    assert waiting is not None
+    assert study.dispatch.next_trial() is None
+    view = study.coordinator.view(0)
+    assert (view.running, view.waiting) == (0, 1)
+
+
+def test_a_trial_that_no_worker_has_counts_as_waiting_and_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "study")
+    study = Cluster(ResultsFolder(tmp_path), slots=Slots(total=2))
+    running, waiting = study.begin(), study.dispatch.next_trial()
+    assert running is not None
+    assert waiting is not None
+    view = study.coordinator.view(2)
+    assert (view.running, view.waiting) == (1, 1)
+    for study.now in (59.0, 61.0, 200.0):
+        study.dispatch.note_waiting()
+    (line,) = [record for record in caplog.records if record.event == "waits"]
+    assert line.trial == waiting.key
+    assert line.getMessage().endswith("still waits for a worker, 60 s after it was handed out")
+    study.dispatch.started(waiting.key)
+    assert (study.coordinator.view(2).running, study.coordinator.view(2).waiting) == (2, 0)

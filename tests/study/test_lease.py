@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -174,3 +175,24 @@ def test_a_lease_that_was_created_but_not_yet_written_counts(folder: ResultsFold
     write_whole(folder.leases / "000003.json", b"")
     with pytest.raises(ResultsFolderError, match="another run works in this folder"), Lease(folder):
         pass
+
+
+def test_a_run_shows_with_its_beat_what_it_waits_for(folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_module, "HEARTBEAT_S", 0.01)
+    said = threading.Event()
+
+    def beat_and_say(path: Path, content: bytes) -> None:
+        write_whole(path, content)
+        if b"no node is left" in content:
+            said.set()
+
+    monkeypatch.setattr(lease_module, "write_whole", beat_and_say)
+    with Lease(folder) as lease:
+        holder = last_holder(folder)
+        assert holder is not None
+        assert holder.waits is None
+        lease.waits = "no node is left on which trials fit"
+        assert said.wait(30.0)
+        holder = last_holder(folder)
+        assert holder is not None
+        assert holder.waits == "no node is left on which trials fit"

@@ -244,3 +244,11 @@ def test_an_error_of_the_study_passes_through() -> None:
     console = Console(file=io.StringIO())
     with pytest.raises(KeyError), LiveView(lambda: view(line()), console):
         raise KeyError
+
+
+def test_a_trial_that_no_worker_has_waits_and_is_not_said_to_run() -> None:
+    seen = replace(view(line(searched=2, running=1, waiting=1)), waiting=1)
+    assert plain_line(seen).startswith(
+        "quickstart: 2/12 trials, 1 of 2 slots running, 1 waiting for a worker, 0 pruned"
+    )
+    assert "1 of 2 slots running, 1 waiting for a worker, 0 pruned" in "\n".join(shown(seen))

@@ -97,7 +97,8 @@ def test_stays_tell_what_a_trial_costs_beside_its_training() -> None:
     stays.begin("b")
     stays.epochs["a"] = 4
     live = [Live("a", "one"), Live("b", "one"), Live("c", "two")]
-    assert stays.under_way(live) == {"one": UnderWay(2, 4), "two": UnderWay(1, 0)}
+    stays.start("a")
+    assert stays.under_way(live) == {"one": UnderWay(2, 4, waiting=1), "two": UnderWay(1, 0, waiting=1)}
     now = 103.0
     stays.end("a", trained_s=2.5)
     now = 104.0

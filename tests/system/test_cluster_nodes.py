@@ -12,7 +12,14 @@ import pytest
 from conftest import TINY, Studies
 from started import run_study
 
-from benchmarks.faults.node_scenarios import OTHER_VERSION, bare_node, late_unfit_node, pretend, vanished_node
+from benchmarks.faults.node_scenarios import (
+    OTHER_VERSION,
+    bare_node,
+    late_unfit_node,
+    lost_nodes,
+    pretend,
+    vanished_node,
+)
 from benchmarks.faults.nodes import LoopbackCluster, cluster
 from benchmarks.faults.scene import Stage
 from benchmarks.faults.seen import Seen
@@ -47,6 +54,7 @@ def nodes(short: Path) -> Iterator[LoopbackCluster]:
     "scenario",
     [
         vanished_node,
+        lost_nodes,
         pytest.param(late_unfit_node, marks=pytest.mark.slow),
         pytest.param(bare_node, marks=pytest.mark.slow),
     ],
