@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import Finished, Studies
+from conftest import TINY, Finished, Studies
 from finished import numbers, records
 from started import Started
 from test_interruptions import in_mid_trial
@@ -71,12 +71,11 @@ def test_before_training(
     first: signal.Signals,
     second: signal.Signals | None,
     studies: Studies,
-    one_by_one: Finished,
     lives: Callable[[], list[str]],
     tmp_path: Path,
 ) -> None:
     results = tmp_path / "results"
-    started = studies.start(one_by_one.file, results)
+    started = studies.start(TINY, results)
     started.until(lambda: moment(started, results), moment.__name__)
     os.killpg(started.process.pid, first)
     if second is not None:
@@ -116,16 +115,14 @@ def test_with_all_that_ray_started_in_mid_trial(
     assert found[under_way.key].epochs[: under_way.num_epochs] == under_way.epochs
 
 
-def test_ray_leads_sessions_of_its_own_and_ends_with_a_driver_that_was_killed(
-    studies: Studies, one_by_one: Finished, tmp_path: Path
-) -> None:
+def test_ray_leads_sessions_of_its_own_and_ends_with_a_killed_driver(studies: Studies, tmp_path: Path) -> None:
     results = tmp_path / "results"
-    started = studies.start(one_by_one.file, results)
+    started = studies.start(TINY, results)
     in_mid_trial(started, results, records_before=0, epochs=1)
     names = {process: process.name() for process in started.descendants()}
     assert os.getsid(started.process.pid) not in {os.getsid(process.pid) for process in names}
     needed = [process for process, name in names.items() if name in ("gcs_server", "raylet") or "ImplicitFunc" in name]
-    assert len(needed) == 3, names
+    assert len(needed) >= 3, names
     started.process.kill()
     started.process.communicate()
     _, left = psutil.wait_procs(needed, timeout=60)
