@@ -94,3 +94,12 @@ def test_other_libraries_and_gpus_that_torch_cannot_use_are_refused(
     # Only the node on which a trial fits is asked.
     assert re.match(rf"error: node \S+ \({gpu.id[:8]}\): trials ask for a GPU, and its torch finds none; ", line)
     assert "--on-cpu" in line
+
+
+def test_auto_says_which_cluster_it_joined(studies: Studies, nodes: LoopbackCluster, tmp_path: Path) -> None:
+    nodes.join(cpus=2)
+    arguments = ("--results", tmp_path / "auto", "--data", studies.data, "--address", "auto")
+    where = {**studies.environment, "RAY_ADDRESS": nodes.address}
+    ended = run_study("run", TINY, *arguments, environment=where).end()
+    assert ended.code == 0, ended
+    assert f"joined the Ray cluster at {nodes.address}\n" in ended.out
