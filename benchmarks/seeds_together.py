@@ -214,8 +214,8 @@ def _introduction(costs: Sequence[Cost], device: torch.device) -> list[str]:
     slower = sum(cost.of_separate.median > 1 for cost in costs)
     paragraphs = [
         f"`python -m benchmarks.seeds_together`, on {device_name(device)} with {named}, one thread. Networks with "
-        f"boosting of {LAYERS} layers within {BUDGET:,} parameters on drawn graphs, epochs of {STEPS} steps and a batch "
-        f"of validation, loading included; median of {TURNS} interleaved turns and, in parentheses, quartiles.",
+        f"boosting of {LAYERS} layers within {BUDGET:,} parameters on drawn graphs, epochs of {STEPS} steps and a "
+        f"batch of validation, loading included; median of {TURNS} interleaved turns and, in parentheses, quartiles.",
         "A run takes this way where a study file says `seeds_together: true`, and does not by default: it was slower "
         f"than one by one in {slower} of {len(costs)} cells here.",
     ]
