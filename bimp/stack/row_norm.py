@@ -31,7 +31,8 @@ class StackedRowNorm(RowNorm):
         # In main memory the operator that goes over a seed's rows once is faster; elsewhere, fewer calls are.
         of_rows = self.training and min(self.parts.counts) > 1
         way = _OneByOne if of_rows and kernels_serve(rows, self.weight) else _AllAtOnce
-        normalised: Tensor = way.apply(by_seed, self.weight, self.bias, self)  # type: ignore[no-untyped-call]
+        with torch.autocast(rows.device.type, enabled=False):  # which would take means in half precision
+            normalised: Tensor = way.apply(by_seed, self.weight, self.bias, self)  # type: ignore[no-untyped-call]
         return normalised.view(rows.shape)
 
     def moments(self, by_seed: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,8 +21,11 @@ from bimp.config import BACKBONES, Backbone, ModelConfig, TrainConfig, TrialConf
 from bimp.data import GraphBatch, GraphSplit, PackedGraphs
 from bimp.data.positional import positional_encodings
 from bimp.engine import EpochResult, Evaluation, fit
+from bimp.layers.row_norm import RowNorm
 from bimp.semantics import Semantics, preset
 from bimp.stack.batch import StackedBatch, without_graphs
+from bimp.stack.parts import Parts
+from bimp.stack.row_norm import StackedRowNorm
 from bimp.stack.together import SeedRun, fit_together
 from bimp.tasks import task_of
 
@@ -228,6 +231,24 @@ def test_who_diverges_leaves_the_others() -> None:
     found = together(runs)
     assert [results[-1].reason for results in found] == ["epoch 1: loss nan in evaluation"] * 2 + ["max_epochs"]
     assert_same_runs(found[2:], apart(runs)[2:])
+
+
+def test_statistics_are_never_taken_in_half_precision() -> None:
+    """A mean of 300 among deviations of 1 has no place in bfloat16."""
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.float32)
+    norms = [RowNorm(4), RowNorm(4)]
+    stacked = StackedRowNorm(4)
+    stacked.weight, stacked.bias = torch.nn.Parameter(torch.ones(2, 4)), torch.nn.Parameter(torch.zeros(2, 4))
+    stacked.running_mean, stacked.running_var = torch.zeros(2, 4), torch.ones(2, 4)
+    stacked.num_batches_tracked = torch.zeros(2, dtype=torch.int64)
+    stacked.parts = Parts((30, 20), 30, torch.device("cpu"))
+    rows = 300 + torch.randn(60, 4, dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = stacked(rows)
+    for part, own, norm in zip(stacked.parts.apart(found), stacked.parts.apart(rows), norms, strict=True):
+        assert_close(part, norm(own), rtol=1e-4, atol=1e-3)
+    assert_close(stacked.running_var, torch.stack([norm.running_var for norm in norms]), rtol=1e-4, atol=1e-4)
 
 
 def through_a_file(checkpoint: dict[str, Any]) -> dict[str, Any]:
