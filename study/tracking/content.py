@@ -36,7 +36,7 @@ LONGEST_TEXT = 500
 _PARAMETERS = (
     "dataset", "backbone", "layers", "budget", "hidden_dim", "heads", "params", "placement", "gated_layers", "gate",
     "num_clusters", "sigma_m", "unsupervised_weight", "readout", "head", "pos_enc_dim", "semantics", "departures",
-    "batch_size", "learning_rate", "lr_factor", "lr_patience", "min_lr", "max_epochs", "time_limit_s", "precision",
+    "batch_size", "learning_rate", "lr_factor", "lr_patience", "min_lr", "max_epochs", "time_limit_s",
     "seed", "fold",
 )
 _TRIAL_TAGS = (
@@ -74,7 +74,8 @@ def trial_parameters(record: TrialRecord) -> dict[str, str]:
     skipped = {"heads"} if record.heads == 1 else set()
     if not record.task.startswith("graph_"):
         skipped.add("readout")
-    return _present([name for name in _PARAMETERS if name not in skipped], vars(record))
+    in_half = {} if record.precision == "float32" else {"precision": record.precision}
+    return {**_present([name for name in _PARAMETERS if name not in skipped], vars(record)), **in_half}
 
 
 def trial_tags(record: TrialRecord) -> dict[str, str]:

@@ -23,8 +23,8 @@ fixed: {semantics: released, num_clusters: 3, metric_bias: false, pos_enc_dim: 4
 """
 
 
-def recorded(number: int) -> tuple[TrialConfig, TrialRecord]:
-    spec = read_study(STUDY)
+def recorded(number: int, study: str = STUDY) -> tuple[TrialConfig, TrialRecord]:
+    spec = read_study(study)
     cell = plan(spec).cells[number]
     config = resolve(cell, {}, spec, seed=41, fold=None)
     assignment = TrialAssignment(
@@ -56,3 +56,12 @@ def test_departures_are_on_record() -> None:
     assert (gated.metric_bias, gated.gate_epsilon, gated.cut_scope) == (False, 1e-6, "batch")
     assert (vanilla.metric_bias, vanilla.gate_epsilon, vanilla.cut_scope) == (None, None, None)
     assert TrialConfig.from_dict(json.loads(gated.config_json)) == recorded(1)[0]
+
+
+@pytest.mark.parametrize(("given", "precision"), [("", "float32"), ("precision: bfloat16, ", "bfloat16")])
+def test_precision_of_a_study_file_is_the_trials_and_on_record(given: str, precision: str, tmp_path: Path) -> None:
+    config, record = recorded(0, STUDY.replace("fixed: {", f"fixed: {{{given}"))
+    assert (config.train.precision, record.precision) == (precision, precision)
+    write_record(record, tmp_path / "k.parquet")
+    assert read_record(tmp_path / "k.parquet").precision == precision
+    assert config.departures == {}
