@@ -44,10 +44,14 @@ class GraphRuns:
 
     def take_columns(self, columns: Tensor, shifts: Tensor) -> Tensor:
         """The chosen columns of ``[2, packed]`` as int64, those of each graph plus its shift."""
-        shift = shifts.repeat_interleave(self.counts, output_size=self.total)
-        if self._are_long:
-            return torch.cat(self._slices(columns, 1), dim=1).long().add_(shift)
         taken = torch.empty((2, self.total), dtype=torch.int64)
+        if self._are_long:
+            # Straight to their place: at this size memory that is touched for the first time costs most.
+            parts = torch.split(taken, self.counts.tolist(), dim=1)
+            for local, shift, part in zip(self._slices(columns, 1), shifts.tolist(), parts, strict=True):
+                part.copy_(local).add_(shift)
+            return taken
+        shift = shifts.repeat_interleave(self.counts, output_size=self.total)
         # Row by row: index_select along the second dimension takes five times as long.
         for row, out in zip(columns, taken, strict=True):
             torch.add(row.index_select(0, self._places), shift, out=out)

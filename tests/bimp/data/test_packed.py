@@ -179,3 +179,14 @@ def test_batches_of_a_split() -> None:
 def test_an_order_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="found 2 places, expected 3"):
         list(split_of(4, [0, 1, 2]).batches(2, torch.tensor([0, 1])))
+
+
+def test_node_numbers_of_a_long_batch_outgrow_the_type_they_are_stored_in() -> None:
+    # Three graphs of 150 nodes and 1,200 edges, numbered in one byte: the batch counts to 449.
+    local = torch.arange(1200) // 8
+    graph = Data(x=torch.zeros(150, 1), edge_index=torch.stack([149 - local, local]), y=torch.zeros(150))
+    packed = PackedGraphs.pack([graph] * 3, labels="node")
+    assert packed.edge_index.dtype == torch.uint8
+    edge_index = packed.gather(torch.arange(3)).edge_index
+    assert edge_index[:, 2400].tolist() == [300 + 149, 300]
+    assert edge_index[:, -1].tolist() == [300, 300 + 149]
