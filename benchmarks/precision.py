@@ -17,7 +17,7 @@ from rich.console import Console
 from benchmarks.page import Table, write_part
 from bimp.budget import solve_hidden_dim
 from bimp.config import Backbone, ModelConfig, TrainConfig, TrialConfig
-from bimp.data import PreparedDataset, open_prepared
+from bimp.data import DataError, PreparedDataset, open_prepared
 from bimp.engine import EpochResult, fit
 from bimp.tasks import task_of
 from study.provenance import device_name, library_versions
@@ -35,7 +35,7 @@ LAYERS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One trial in both precisions: validation metrics of the last epoch, and CPU seconds by the clock's side."""
+    """One trial in both precisions: validation metrics of the last epoch, and CPU seconds of all."""
 
     metrics: tuple[float, float]
     seconds: tuple[float, float]
@@ -109,9 +109,13 @@ def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     console = Console()
     rows = []
+    try:
+        prepared = {dataset: open_prepared(dataset, folder) for dataset, _, _ in CELLS}
+    except DataError as error:
+        parser.error(str(error))
     for dataset, backbone, epochs in CELLS:
         with console.status(f"training {backbone} on {dataset}"):
-            data = open_prepared(dataset, folder)
+            data = prepared[dataset]
             pairs = [train_both(trial(dataset, backbone, epochs, seed), data, device) for seed in SEEDS]
         rows.append(row(dataset, backbone, epochs, pairs))
     table = Table(

@@ -100,7 +100,7 @@ class BilateralGate(nn.Module):
 
         Under autocast it is computed in full precision all the same: beta_hat takes differences of assignments apart.
         """
-        if torch.is_autocast_enabled(h.device.type):
+        if torch.amp.is_autocast_available(h.device.type) and torch.is_autocast_enabled(h.device.type):
             with torch.autocast(h.device.type, enabled=False):
                 return self.forward(h.to(self.metric.weight.dtype), batch)
         soft_assignment = self.assign(h)
