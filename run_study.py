@@ -137,8 +137,9 @@ def run(
     from study.cluster import prepare_environment
 
     prepare_environment(joins=address is not None)
-    from study.driver import RunOptions, run_study
+    from study.driver import run_study
     from study.outcome import print_outcome
+    from study.run_options import RunOptions
     from study.spec import load_study
 
     folder = Path("results") / load_study(file).name if results is None else results

@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bimp.config import ModelConfig, TrainConfig, TrialConfig
+from study.assignment import TrialAssignment
+from study.growing_record import initial_record
 from study.journal import JournalEntry
 from study.records import COMPACTED_FILE, SCHEMA
 from study.results import ResultsFolder
-from study.trial import TrialAssignment, initial_record
 
 DATASETS = {"digits": "Digits", "zinc": "ZINC", "cifar10": "CIFAR10", "pattern": "PATTERN", "cluster": "CLUSTER"}
 BACKBONES = ("gcn", "graphsage", "gat", "gated_gcn")

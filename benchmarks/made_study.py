@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from bimp.config import ModelConfig, TrainConfig, TrialConfig
+from study.assignment import TrialAssignment
+from study.growing_record import initial_record
 from study.records import EpochRecord, TrialRecord, write_record
 from study.results import ResultsFolder
-from study.trial import TrialAssignment, initial_record
 
 CELL = "digits-gcn-none-L2-h12"
 BEGAN = 1.7e9

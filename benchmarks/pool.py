@@ -19,12 +19,12 @@ from rich.console import Console
 
 from benchmarks.page import Table
 from benchmarks.simulated_pool import Cost, FakeTraining, SimulatedPool, Timeline, simulated_coordinator
+from study.assignment import TrialAssignment
 from study.journal import Journal
 from study.plan import plan
 from study.results import ResultsFolder
 from study.sealing import seal
 from study.spec import read_study
-from study.trial import TrialAssignment
 
 TRIALS, SLOTS, EPOCHS = 10_000, 32, 27
 TARGET_S = 60

@@ -19,15 +19,16 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
 from bimp.config import Phase
+from study.assignment import TrialAssignment
 from study.cell_run import PlannedTrial
 from study.cluster import Slots
 from study.coordinator import StudyCoordinator
 from study.dispatch import Dispatch
+from study.growing_record import initial_record
 from study.plan import Cell, StudyPlan
 from study.records import EpochRecord, TrialRecord, write_record
 from study.results import ResultsFolder
 from study.spec import StudySpec
-from study.trial import TrialAssignment, initial_record
 from study.tune_bridge import CoordinatedScheduler, CoordinatedSearcher
 
 

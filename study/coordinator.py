@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from bimp.stack.network import can_be_stacked
+from study.assignment import TrialAssignment
 from study.attempts import newest_record
 from study.cell_run import CellRun, PlannedTrial
 from study.journal import Journal, JournalEntry
@@ -25,7 +26,6 @@ from study.results import ResultsFolder, attempt_name
 from study.sealing import seal
 from study.spec import StudySpec
 from study.stays import Stays
-from study.trial import TrialAssignment
 from study.whole_files import remove_folder
 
 MOST_TOGETHER = 10

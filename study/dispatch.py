@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from study.assignment import TrialAssignment
 from study.cluster import Slots
 from study.coordinator import StudyCoordinator
 from study.interruption import Interruption
@@ -20,7 +21,6 @@ from study.node_check import NodeError
 from study.out_of_memory import ALONE, OutOfMemory, failed_alone, said_beside_others
 from study.records import TrialRecord
 from study.store import StoreNews, StoreTrouble
-from study.trial import TrialAssignment
 
 logger = logging.getLogger(__name__)
 

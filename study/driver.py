@@ -12,9 +12,8 @@ from pathlib import Path
 from rich.console import Console
 
 from bimp.data import load_or_prepare, open_prepared
-from bimp.data.transfer import put_prepared
 from reports import TableFiles, write_tables
-from study.cell_run import PlannedTrial
+from study.assignments import Assignments
 from study.claim import claim
 from study.cluster import Slots, gpus_of_cluster, slots_of_cluster, start_ray, stop_ray
 from study.cluster_address import answering_cluster
@@ -27,18 +26,17 @@ from study.kept_log import kept_log
 from study.lease import Lease
 from study.live_view import LiveView
 from study.location import absolute, is_remote
-from study.node_check import NodeNeeds, look_at_nodes, require_fit, told_differences
-from study.node_data import STORE_FOLDER
+from study.node_check import look_at_nodes, require_fit, told_differences
 from study.plan import StudyPlan
 from study.plan import plan as plan_study
 from study.pool import Pool
 from study.provenance import git_state, library_versions
 from study.ray_session import RaySession
 from study.results import ResultsFolder
+from study.run_options import RunOptions
 from study.spec import ResourcesSpec, StudySpec, read_study, study_text
 from study.store_access import refused_by_store
 from study.tracking import MirrorThread, default_tracking_uri, require_tracking_uri
-from study.trial import TrialAssignment
 from study.tune_bridge import tune_study
 
 logger = logging.getLogger(__name__)
@@ -48,36 +46,6 @@ LOCAL_STARTS = 3
 
 UNWINDING_S = 20.0
 """How long a run that is to stop may take to leave Ray, MLflow and its folder in order."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """Where a study runs and where things lie; nothing in it changes a number.
-
-    Attributes:
-        results: the results folder. data: folder of the prepared datasets.
-        address: of a running Ray cluster; None starts a local one.
-        mlflow: tracking URI; None for a database in the results folder.
-        name: of the study in the place of the file's own; None keeps that.
-        allow_version_differences: whether nodes may have other libraries than the driver.
-        on_cpu: whether no GPU is used, also where trials are given one.
-    """
-
-    results: Path
-    data: Path
-    address: str | None
-    mlflow: str | None
-    name: str | None = None
-    allow_version_differences: bool = False
-    on_cpu: bool = False
-
-    def needs(self, resources: ResourcesSpec) -> NodeNeeds:
-        """What every node must have, of a study whose trials ask for ``resources``."""
-        compared = self.address is not None and not self.allow_version_differences
-        return NodeNeeds(
-            versions=library_versions() if compared else {},
-            cuda=resources.gpus > 0 and not self.on_cpu,
-        )
 
 
 @dataclass(frozen=True)
@@ -141,7 +109,7 @@ def _run_to_its_end(
         for note in claim(folder, study_file, text, spec, plan):
             console.print(note, markup=False, highlight=False, soft_wrap=True)
         fingerprints = _checked_data(plan, options.data, console)
-        assign = _Assignments(spec, folder, options, fingerprints)
+        assign = Assignments(spec, folder, options, fingerprints)
         coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign, lease.attempt)
         if not coordinator.done:
             with kept_log(folder, lease.attempt), _logged(coordinator, spec):
@@ -187,7 +155,7 @@ def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, cons
 
 def _train(
     coordinator: StudyCoordinator,
-    assign: _Assignments,
+    assign: Assignments,
     plan: StudyPlan,
     folder: ResultsFolder,
     lease: Lease,
@@ -225,7 +193,7 @@ def _train(
 
 
 def _tell_what_runs(
-    coordinator: StudyCoordinator, assign: _Assignments, slots: Slots, folder: ResultsFolder, console: Console
+    coordinator: StudyCoordinator, assign: Assignments, slots: Slots, folder: ResultsFolder, console: Console
 ) -> None:
     tell, options = _teller(console), assign.options
     if options.address is not None:
@@ -243,7 +211,7 @@ def _teller(console: Console) -> Callable[[str], object]:
 
 def _tune(
     coordinator: StudyCoordinator,
-    assign: _Assignments,
+    assign: Assignments,
     pool: Pool,
     folder: ResultsFolder,
     lease: Lease,
@@ -268,7 +236,7 @@ def _tune(
         pool.slots = slots_of_cluster(assign.resources)
 
 
-def _decide_gpus(assign: _Assignments, plan: StudyPlan, folder: ResultsFolder, console: Console) -> Slots:
+def _decide_gpus(assign: Assignments, plan: StudyPlan, folder: ResultsFolder, console: Console) -> Slots:
     """Give the trials to come their share of a GPU; the slots that there are then."""
     gpus = 0.0 if assign.options.on_cpu else gpus_of_cluster()
     if gpus:
@@ -310,51 +278,3 @@ def _checked_data(plan: StudyPlan, root: Path, console: Console) -> dict[str, st
         console.print(dataset.describe(), markup=False, highlight=False, soft_wrap=True)
         fingerprints[name] = dataset.fingerprint
     return fingerprints
-
-
-class _Assignments:
-    """Completes trials with what only the driver knows; ``resources`` may be decided after trials were planned."""
-
-    def __init__(
-        self, spec: StudySpec, folder: ResultsFolder, options: RunOptions, fingerprints: dict[str, str]
-    ) -> None:
-        self.spec = spec
-        self.options = options
-        self.resources = spec.resources
-        self._folder = folder
-        self._fingerprints = fingerprints
-        self._code = git_state(Path(__file__).parent)
-        # A node of a cluster may not see the data folder of this machine.
-        self._store = None if options.address is None else folder.root / STORE_FOLDER
-        self._versions = (
-            {}
-            if self._store is None
-            else {name: put_prepared(options.data / name, self._store) for name in fingerprints}
-        )
-
-    def __call__(self, trial: PlannedTrial) -> TrialAssignment:
-        needs = self.options.needs(self.resources)
-        return TrialAssignment(
-            key=trial.key,
-            study=self.spec.name,
-            cell=trial.cell,
-            phase=trial.phase,
-            number=trial.number,
-            chosen_from=trial.chosen_from,
-            budget=trial.budget,
-            config=trial.config,
-            data_fingerprint=self._fingerprints[trial.config.dataset],
-            data_root=str(self.options.data.resolve()),
-            results=str(self._folder.root),
-            threads=self.resources.cpus_per_trial,
-            use_gpu=needs.cuda,
-            git_commit=self._code.commit,
-            git_dirty=self._code.dirty,
-            data_version=self._versions.get(trial.config.dataset),
-            data_store=None if self._store is None else str(self._store),
-            versions=dict(needs.versions),
-        )
-
-    def probe(self, trial: PlannedTrial) -> TrialAssignment:
-        """The same for a trial that only measures what it takes of a GPU."""
-        return replace(self(trial), use_gpu=True)

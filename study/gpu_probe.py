@@ -13,6 +13,7 @@ import torch
 
 from bimp.config import TrialConfig
 from bimp.layers.own import import_layer
+from study.assignment import TrialAssignment
 from study.cell_run import PlannedTrial
 from study.out_of_memory import one_line, out_of_memory
 from study.packing import Packing, Probed, packing
@@ -21,7 +22,7 @@ from study.plan.heaviest import heaviest
 from study.probe import probe
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec, StudySpec
-from study.trial import TrialAssignment, open_data
+from study.trial import open_data
 from study.whole_files import write_whole
 
 logger = logging.getLogger(__name__)

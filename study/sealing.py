@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from study.assignment import TrialAssignment
 from study.attempts import newest_record
+from study.growing_record import initial_record
 from study.records import TrialRecord, write_record
 from study.results import ResultsFolder
-from study.trial import TrialAssignment, initial_record
 from study.whole_files import move, remove_folder
 
 

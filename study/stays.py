@@ -10,7 +10,7 @@ from study.time_left import UnderWay, under_way_by_cell
 
 
 class LiveTrial(Protocol):
-    """A trial under way; as :class:`study.trial.TrialAssignment`."""
+    """A trial under way; as :class:`study.assignment.TrialAssignment`."""
 
     @property
     def key(self) -> str: ...

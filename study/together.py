@@ -19,22 +19,14 @@ import torch
 from bimp.data import PreparedDataset
 from bimp.engine import EpochResult
 from bimp.stack.together import SeedRun, fit_together
+from study.assignment import TrialAssignment
+from study.growing_record import with_epoch
 from study.location import location
 from study.provenance import device_name
 from study.records import TrialRecord, write_record
 from study.results import ResultsFolder
 from study.store import StoreTrouble, trying
-from study.trial import (
-    STORE_PATIENCE_S,
-    TrialAssignment,
-    TrialProgress,
-    begin,
-    finish,
-    open_data,
-    remove_earlier,
-    save,
-    with_epoch,
-)
+from study.trial import STORE_PATIENCE_S, TrialProgress, begin, finish, open_data, remove_earlier, save
 
 logger = logging.getLogger(__name__)
 

@@ -27,7 +27,9 @@ import torch
 from ray import tune
 
 from bimp.config import ConfigError
+from study.assignment import TrialAssignment
 from study.attempts import newest_record
+from study.growing_record import initial_record
 from study.location import location
 from study.node_check import NodeNeeds, look_here
 from study.out_of_memory import failed_alone, one_line, out_of_memory
@@ -35,7 +37,7 @@ from study.records import write_record
 from study.results import ResultsFolder
 from study.store import StoreTrouble, require_store
 from study.together import train_together
-from study.trial import TrialAssignment, initial_record, train_trial
+from study.trial import train_trial
 from study.whole_files import make_folder, write_whole
 from study.worker_log import WorkerLog
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from bimp.config import ModelConfig, TrainConfig, TrialConfig, trial_key
+from study.assignment import TrialAssignment
+from study.growing_record import initial_record
 from study.records import EpochRecord, TrialRecord
-from study.trial import TrialAssignment, initial_record
 
 CELL = "digits-gcn-boosting-L2-h6"
 FINGERPRINT = "0123456789abcdef"

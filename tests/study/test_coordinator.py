@@ -12,16 +12,17 @@ from pathlib import Path
 import pytest
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
+from study.assignment import TrialAssignment
 from study.attempts import newest_record
 from study.cell_run import PlannedTrial
 from study.compaction import compact
 from study.coordinator import StudyCoordinator
+from study.growing_record import initial_record
 from study.journal import Journal, JournalError
 from study.plan import plan
 from study.records import COMPACTED_FILE, EpochRecord, TrialRecord, read_records, write_record
 from study.results import ResultsFolder
 from study.spec import StudySpec, read_study
-from study.trial import TrialAssignment, initial_record
 
 STUDY = """
 name: fake

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from made_trials import epoch
 
+from study.assignment import TrialAssignment
 from study.attempts import newest_record
 from study.cell_run import PlannedTrial
 from study.cluster import Slots
 from study.coordinator import StudyCoordinator
 from study.dispatch import HELD_BACK_S, Dispatch
+from study.growing_record import initial_record
 from study.interruption import Interruption
 from study.journal import Journal
 from study.plan import plan
@@ -21,7 +23,6 @@ from study.records import TrialRecord, read_records, write_record
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec, read_study
 from study.store import StoreNews
-from study.trial import TrialAssignment, initial_record
 
 STUDY = """
 name: fake

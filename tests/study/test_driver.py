@@ -11,11 +11,12 @@ from rich.console import Console
 from study import driver
 from study.claim import claim
 from study.cluster_address import ClusterAddressError
-from study.driver import RunOptions, run_study
+from study.driver import run_study
 from study.faults import FolderError, StudyInterruptedError
 from study.lease import Lease
 from study.plan import plan, plan_document
 from study.results import ResultsFolder, ResultsFolderError
+from study.run_options import RunOptions
 from study.spec import load_study
 from study.tracking import MirrorError
 from study.whole_files import stamp

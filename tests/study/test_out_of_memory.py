@@ -19,10 +19,10 @@ from torch import Tensor, nn
 
 from bimp.config import ConfigError
 from bimp.data import open_prepared, prepare
+from study.assignment import TrialAssignment
 from study.out_of_memory import MemoryPlace, OutOfMemory, failed_alone, out_of_memory
 from study.records import read_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
-from study.trial import TrialAssignment
 from study.worker import reports_of
 
 MUCH = 2**46

@@ -22,12 +22,13 @@ from bimp.engine import fit
 from bimp.layers.own import import_layer, own_layer
 from bimp.network import Network
 from bimp.tasks import task_of
+from study.assignment import TrialAssignment
+from study.growing_record import initial_record
 from study.plan import plan, plan_document
 from study.records import read_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.spec import SpecError, read_study
 from study.tracking.names import PlannedCell, cell_names
-from study.trial import TrialAssignment, initial_record
 from study.worker import run_assignment
 
 ROOT = Path(__file__).parent.parent.parent

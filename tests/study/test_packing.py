@@ -17,6 +17,7 @@ from made_trials import assignment, config
 
 from bimp.data import prepare
 from study import gpu_probe
+from study.assignment import TrialAssignment
 from study.cell_run import PlannedTrial
 from study.cluster import Slots
 from study.gpu_probe import packed_resources, probe_assignment
@@ -25,7 +26,6 @@ from study.plan import plan
 from study.results import ResultsFolder
 from study.spec import SpecError, read_study
 from study.threads import thread_variables, variables_set
-from study.trial import TrialAssignment
 
 GIB = 2**30
 STUDY = """

@@ -10,11 +10,12 @@ import pytest
 
 from bimp.config import TrialConfig
 from bimp.semantics import SETTINGS
+from study.assignment import TrialAssignment
+from study.growing_record import initial_record
 from study.plan import plan
 from study.records import TrialRecord, read_record, write_record
 from study.space import resolve
 from study.spec import read_study
-from study.trial import TrialAssignment, initial_record
 
 STUDY = """
 name: n

@@ -16,6 +16,7 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
 from benchmarks.simulated_pool import FakeTraining, Report, SimulatedPool, Timeline, simulated_coordinator
+from study.assignment import TrialAssignment
 from study.cluster import Slots
 from study.dispatch import Dispatch
 from study.journal import Journal
@@ -23,7 +24,6 @@ from study.plan import Cell, StudyPlan, plan
 from study.records import read_records
 from study.results import ResultsFolder
 from study.spec import read_study
-from study.trial import TrialAssignment
 from study.tune_bridge import CoordinatedScheduler
 
 MANY = """

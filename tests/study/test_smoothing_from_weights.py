@@ -17,11 +17,12 @@ from bimp.network import Network
 from bimp.smoothing import dirichlet_energy, group_distance_ratio, instance_information_gain, mean_average_distance
 from bimp.tasks import task_of
 from study import smoothing
+from study.assignment import TrialAssignment
+from study.growing_record import initial_record
 from study.records import RecordError, TrialRecord, write_record
 from study.results import ResultsFolder
 from study.smoothing import SmoothingError, measure_study
 from study.smoothing_records import MEASURES, read_smoothing
-from study.trial import TrialAssignment, initial_record
 
 LAYERS = 3
 

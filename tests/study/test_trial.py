@@ -17,10 +17,12 @@ from bimp.data import DataError, open_prepared, prepare
 from bimp.engine import evaluate
 from bimp.network import Network
 from bimp.tasks import task_of
+from study.assignment import TrialAssignment
+from study.growing_record import initial_record
 from study.records import TrialRecord, read_record, write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.store import StoreTrouble
-from study.trial import TrialAssignment, TrialProgress, initial_record, train_trial
+from study.trial import TrialProgress, train_trial
 
 
 @pytest.fixture(scope="module")

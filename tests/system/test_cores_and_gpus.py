@@ -54,7 +54,7 @@ from study.cluster import prepare_environment
 prepare_environment()
 import ray
 from study.gpu_probe import probe_on_cluster
-from study.trial import TrialAssignment
+from study.assignment import TrialAssignment
 
 ray.init(address="local", num_cpus=1, num_gpus=1, include_dashboard=False, log_to_driver=False)
 given = TrialAssignment.from_dict(json.loads(sys.argv[1]))
