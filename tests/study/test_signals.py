@@ -193,8 +193,8 @@ Path({str(tmp_path / "written")!r}).touch()
 """
     program = started(text, terminal=end)
     os.close(end)
-    assert os.read(terminal, 7) == b"ready\r\n"
-    os.close(terminal)
+    with os.fdopen(terminal, "rb", buffering=0) as screen:
+        assert screen.readline() == b"ready\r\n"
     assert program.wait(timeout=60) == 0
     assert (tmp_path / "written").exists()
 
