@@ -54,7 +54,7 @@ def nodes(short: Path) -> Iterator[LoopbackCluster]:
     "scenario",
     [
         vanished_node,
-        lost_nodes,
+        pytest.param(lost_nodes, marks=pytest.mark.slow),
         pytest.param(late_unfit_node, marks=pytest.mark.slow),
         pytest.param(bare_node, marks=pytest.mark.slow),
     ],
