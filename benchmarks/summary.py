@@ -53,7 +53,7 @@ def summary(
     evaluation = max(evaluation_share(cell) for cell in cells)
     add("Evaluation: under 8% of an epoch, dearest cell", evaluation, evaluation < EVALUATION_SHARE, "{:.1%}".format)
     gathering = max(gathering_share(cell) for cell in cells)
-    add("Loading: under 2% of a step, dearest cell", gathering, gathering < GATHERING_SHARE, "{:.1%}".format)
+    add("Loading: under 2% of a step, dearest cell", gathering, gathering < GATHERING_SHARE, "{:.2%}".format)
     return Table(
         title="What is aimed at",
         note="Cells are the four backbones at 4 and at 16 layers.",

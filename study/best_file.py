@@ -17,6 +17,7 @@ from study.key_comments import KEY_COMMENTS, RESOURCE_COMMENTS
 from study.space import configuration
 from study.spec import StudySpec
 from study.spec.hyperparameters import Value, exists
+from study.store_access import require_bucket
 from study.whole_files import write_whole
 
 _LONGEST_NAME = 100
@@ -68,8 +69,10 @@ def write_best(found: BestOfStudy, out: Path, *, force: bool = False) -> list[Pa
 
     Raises:
         BestError: a file is there already, unless ``force`` lets it be replaced; or it cannot be written.
-        FolderError: no folder can be made, or there is no such bucket.
+        FolderError: no folder can be made.
+        StoreAccessError: the object store cannot be asked, or has no such bucket.
     """
+    require_bucket(out, "name another place with --out")
     if out.suffix in (".yaml", ".yml") and not out.is_dir():
         texts = {out: best_study_text(found.cells, found.spec)}
     else:

@@ -143,6 +143,9 @@ class Stage:
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             # In the background of a shell, Ctrl-C is ignored, and by all that is started from there.
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+            # Under nohup likewise; this process goes on ignoring it, what it starts does not.
+            signal.signal(signal.SIGHUP, lambda number, frame: None)
         arguments = ["run", str(file), "--results", str(results), "--data", str(self.data), *options]
         process = subprocess.Popen(
             [*within, sys.executable, "run_study.py", *arguments],

@@ -61,6 +61,8 @@ class CudaGraphs:
         try:
             with torch.cuda.graph(graph, pool=self._pool, stream=self._side):
                 step()
+        except torch.OutOfMemoryError:
+            raise  # the trial's own trouble: it would not fit uncaptured either
         except RuntimeError as error:
             torch.cuda.set_stream(stream)  # ending a capture that failed leaves the side stream the current one
             self._has_failed = True

@@ -62,7 +62,8 @@ class DeviceRun:
         capture = capture_on(device, self._state) if resident and config.model.backbone in BACKBONES else None
         self._training = Passage(train, config, resident, device, self._learn, capture, is_training=True)
         same = validation.graphs is train.graphs
-        resident = resident if same or resident is None else ResidentGraphs.of(validation.graphs, device)
+        if not same and resident is not None:
+            resident = ResidentGraphs.of(validation.graphs, device) if fits(validation.graphs, device) else None
         self._validation = Passage(validation, config, resident, device, self._look, capture, is_training=False)
 
     def train(self, order: Tensor, signs: Callable[[int], Tensor]) -> Evaluation:

@@ -120,12 +120,7 @@ class _Team:
         validated = self._validate()
         seconds = (time.perf_counter() - started) / len(self.members)
         return [
-            member.end_epoch(
-                None if isinstance(of_training, DivergedError) else of_training,
-                None if isinstance(of_validation, DivergedError) else of_validation,
-                next((found for found in (of_training, of_validation) if isinstance(found, DivergedError)), None),
-                seconds,
-            )
+            member.end_epoch(*_told(of_training, of_validation), seconds)
             for member, of_training, of_validation in zip(self.members, trained, validated, strict=True)
         ]
 
@@ -210,3 +205,14 @@ def _require_alike(configs: Sequence[TrialConfig]) -> None:
         raise ValueError(
             f"backbone: found {configs[0].model.backbone}, expected one of the four; train its seeds one by one"
         )
+
+
+def _told(
+    trained: Evaluation | DivergedError, validated: Evaluation | DivergedError
+) -> tuple[Evaluation | None, Evaluation | None, DivergedError | None]:
+    """What :func:`bimp.engine.fit` would tell: nobody is validated who diverged in training."""
+    if isinstance(trained, DivergedError):
+        return None, None, trained
+    if isinstance(validated, DivergedError):
+        return trained, None, validated
+    return trained, validated, None

@@ -223,6 +223,7 @@ def test_who_diverges_leaves_the_others() -> None:
     runs[1:] = [replace(run, train=GraphSplit(graphs=packed, indices=clean)) for run in runs[1:]]
     found = together(runs)
     assert [(result.status, result.reason) for result in found[0]] == [("diverged", "epoch 1: loss nan in training")]
+    assert (found[0][0].train, found[0][0].validation) == (None, None)
     assert_same_runs(found[1:], apart(runs)[1:])
     runs = [
         replace(run, train=runs[1].train, validation=GraphSplit(graphs=packed, indices=torch.arange(5 - number)))

@@ -38,7 +38,7 @@ def stage() -> Iterator[Stage]:
         killed_driver_and_object_store,
         object_store_away,
         lost_raylet,
-        lost_local_head,
+        pytest.param(lost_local_head, marks=pytest.mark.slow),
         tracking_server_killed,
         pytest.param(tracking_server_hangs, marks=pytest.mark.slow),
     ],

@@ -61,7 +61,7 @@ def silent_proxy() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("network", ["down", "swallowed"])
+@pytest.mark.parametrize("network", ["down", pytest.param("swallowed", marks=pytest.mark.slow)])
 def test_a_download_without_a_network(network: str, silent_proxy: str, tmp_path: Path) -> None:
     proxy = silent_proxy if network == "swallowed" else "http://127.0.0.1:9"
     where = environment(http_proxy=proxy, https_proxy=proxy, HTTP_PROXY=proxy, HTTPS_PROXY=proxy, no_proxy="")

@@ -14,7 +14,7 @@ from started import Started
 from study.attempts import newest_record
 from study.results import ResultsFolder
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 STUDY = """
 name: together
