@@ -132,6 +132,9 @@ def _logged(coordinator: StudyCoordinator, spec: StudySpec) -> Iterator[None]:
     )
     try:
         yield
+    except KeyboardInterrupt:
+        logger.info("the run was stopped at once", extra={"event": "run_stopped"})
+        raise
     except BaseException as error:
         logger.info("the run ends with %s: %s", type(error).__name__, error, extra={"event": "run_broke"})
         raise
@@ -144,7 +147,7 @@ def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, cons
     failed = sum(tally.search["failed"] + tally.confirm["failed"] for tally in tallies)
     if failed:
         console.print(
-            f"{failed} {'trial' if failed == 1 else 'trials'} failed (run_study.py status {folder.root} names the "
+            f"{failed} {'trial' if failed == 1 else 'trials'} failed (python run_study.py status {folder.root} names the "
             f"causes, {folder.errors} has the tracebacks); the same command tries again",
             markup=False,
             highlight=False,

@@ -147,7 +147,7 @@ def how_to_go_on(status: StudyStatus, results: Path, now: float | None = None) -
     if failed:
         yield f"{failed} failed {'trial is' if failed == 1 else 'trials are'} tried again"
     file, folder = shlex.quote(str(results / "study.yaml")), shlex.quote(str(results))
-    yield f"to go on: run_study.py run {file} --results {folder} (and the options that it had)"
+    yield f"to go on: python run_study.py run {file} --results {folder} (and the options that it had)"
 
 
 def _sealed_trials(folder: ResultsFolder) -> Iterator[_SealedTrial]:

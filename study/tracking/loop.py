@@ -129,7 +129,7 @@ class MirrorThread:
             self._thread.join(timeout_s - _SAID_AFTER_S)
 
     def _rebuild_command(self) -> str:
-        command = f"run_study.py rebuild-mlflow {shlex.quote(str(self._mirror.results))}"
+        command = f"python run_study.py rebuild-mlflow {shlex.quote(str(self._mirror.results))}"
         if self._given_uri is None:
             return command
         secret = to_fill_in(self._given_uri)

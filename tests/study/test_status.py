@@ -209,7 +209,7 @@ def test_after_a_run_died_it_says_how_to_go_on(folder: ResultsFolder) -> None:
         "no run works on it; the last sign of life was 10 min ago",
         "1 unfinished trial goes on from the last epoch",
         "1 failed trial is tried again",
-        f"to go on: run_study.py run {folder.study_file} --results {folder.root} (and the options that it had)",
+        f"to go on: python run_study.py run {folder.study_file} --results {folder.root} (and the options that it had)",
     ]
 
 

@@ -943,7 +943,7 @@ def test_a_thread_whose_server_never_came_says_how_to_complete_the_mirror(
     thread = MirrorThread(a_refusing_uri(), folder.root)
     thread.start()
     assert thread.stop(timeout_s=30.0) is False
-    assert f"rebuild-mlflow {folder.root}" in caplog.text
+    assert f"python run_study.py rebuild-mlflow {folder.root}" in caplog.text
     assert "hunter2" not in caplog.text
 
 
