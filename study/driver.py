@@ -147,8 +147,8 @@ def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, cons
     failed = sum(tally.search["failed"] + tally.confirm["failed"] for tally in tallies)
     if failed:
         console.print(
-            f"{failed} {'trial' if failed == 1 else 'trials'} failed (python run_study.py status {folder.root} names the "
-            f"causes, {folder.errors} has the tracebacks); the same command tries again",
+            f"{failed} {'trial' if failed == 1 else 'trials'} failed (python run_study.py status {folder.root} names "
+            f"the causes, {folder.errors} has the tracebacks); the same command tries again",
             markup=False,
             highlight=False,
             soft_wrap=True,
