@@ -148,8 +148,8 @@ class Stage:
             signal.signal(signal.SIGHUP, lambda number, frame: None)
         arguments = ["run", str(file), "--results", str(results), "--data", str(self.data), *options]
         process = subprocess.Popen(
-            [*within, sys.executable, "run_study.py", *arguments],
-            cwd=ROOT,
+            [*within, sys.executable, str(ROOT / "run_study.py"), *arguments],
+            cwd=self.folder,  # where the mirror of a study in an object store lies
             env=where,
             stdin=subprocess.DEVNULL if terminal is None else terminal,
             stdout=subprocess.PIPE if terminal is None else terminal,
