@@ -72,7 +72,7 @@ def write_best(found: BestOfStudy, out: Path, *, force: bool = False) -> list[Pa
         FolderError: no folder can be made.
         StoreAccessError: the object store cannot be asked, or has no such bucket.
     """
-    require_bucket(out, "name another place with --out")
+    require_bucket(out, "name another with --out")
     if out.suffix in (".yaml", ".yml") and not out.is_dir():
         texts = {out: best_study_text(found.cells, found.spec)}
     else:
