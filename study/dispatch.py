@@ -178,7 +178,7 @@ class Dispatch:
             self._news.written(key)
         for member, told in report["epochs"].items():
             self._coordinator.report(member, told["epoch"], told["val_metric"], ended=told["ended"])
-        for member in report["done"]:
+        for member in report["on_record"]:
             self._done.add(member)
             self._seal(member, None)
         all_ended = bool(report["epochs"]) and all(told["ended"] for told in report["epochs"].values())

@@ -40,11 +40,11 @@ class TogetherProgress:
 
     Attributes:
         epochs: one more epoch of each that had not ended; it is on disk.
-        done: those whose last word is on disk.
+        on_record: those whose last word is on disk.
     """
 
     epochs: dict[str, TrialProgress]
-    done: tuple[str, ...] = ()
+    on_record: tuple[str, ...] = ()
 
 
 def train_together(
@@ -94,7 +94,7 @@ def _after_epoch(results: dict[_Member, EpochResult]) -> Iterator[TogetherProgre
     trained = [member for member, result in results.items() if result.status != "diverged"]
     diverged = tuple(member.trial.key for member in results if member not in trained)
     epochs = {member.trial.key: member.progress for member in trained}
-    yield TogetherProgress(epochs=epochs, done=diverged)
+    yield TogetherProgress(epochs=epochs, on_record=diverged)
     yield from _finished([member for member in trained if member.progress.ended])
 
 
@@ -102,7 +102,7 @@ def _finished(ended: list[_Member]) -> Iterator[TogetherProgress | StoreTrouble]
     for member in ended:
         yield from member.finish()
     if ended:
-        yield TogetherProgress(epochs={}, done=tuple(member.trial.key for member in ended))
+        yield TogetherProgress(epochs={}, on_record=tuple(member.trial.key for member in ended))
 
 
 class _Member:

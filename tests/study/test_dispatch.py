@@ -386,7 +386,7 @@ def epoch_of_all(cluster: Cluster, trial: TrialAssignment, done: tuple[str, ...]
         assert record is not None
         path = cluster.folder.live_record(key, member.attempt)
         write_record(replace(record.sealed("finished", "min_lr", 0.0), test_metric=0.5), path)
-    return cluster.dispatch.reported(trial.key, {"epochs": epochs, "done": list(done)})
+    return cluster.dispatch.reported(trial.key, {"epochs": epochs, "on_record": list(done)})
 
 
 def test_the_seeds_of_a_cell_take_one_slot_and_each_is_sealed_when_it_is_done(sharing: Cluster) -> None:

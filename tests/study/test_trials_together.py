@@ -86,7 +86,7 @@ def test_each_trial_leaves_the_record_and_weights_that_it_would_leave_by_itself(
             (trial,) = (trial for trial in trials if trial.key == key)
             assert live(trial).num_epochs == of_trial.epoch, "it is on disk when it is told"
             assert live(trial).val_metric == of_trial.val_metric
-        told.append(({key: (each.epoch, each.ended) for key, each in news.epochs.items()}, news.done))
+        told.append(({key: (each.epoch, each.ended) for key, each in news.epochs.items()}, news.on_record))
     keys = tuple(trial.key for trial in trials)
     assert told == [
         (dict.fromkeys(keys, (1, False)), ()),
@@ -128,7 +128,7 @@ def test_trials_go_on_the_other_way_from_where_a_worker_died(tmp_path: Path, dat
             trials[0].key: (1, False),
             trials[1].key: (3, True),
         }
-        assert done == TogetherProgress(epochs={}, done=(trials[1].key,))
+        assert done == TogetherProgress(epochs={}, on_record=(trials[1].key,))
         assert [sorted(each.epoch for each in news.epochs.values()) for news in rest] == [[1, 2], [2, 3], [], [3], []]
     for one, other in zip(trials, undisturbed, strict=True):
         assert_alike(live(one), live(other))
@@ -145,7 +145,7 @@ def test_a_diverged_trial_is_done_and_the_others_go_on(
     checkpoint["network"]["head.scorer.0.weight"].fill_(float("nan"))
     torch.save(checkpoint, path)
     told = list(progress(train_together(together(trials))))
-    assert told[1].done == (trials[1].key,)
+    assert told[1].on_record == (trials[1].key,)
     assert set(told[1].epochs) == {trials[0].key, trials[2].key}
     assert (live(trials[1]).status, live(trials[1]).num_epochs) == ("diverged", 1)
     assert {live(trials[number]).status for number in (0, 2)} == {"finished"}
@@ -160,3 +160,11 @@ def test_a_fault_takes_the_trials_apart_and_is_none_of_theirs_yet(tmp_path: Path
     missing = [replace(trial, data_root=str(tmp_path / "elsewhere")) for trial in trials]
     (told,) = reports_of(together(missing))
     assert told["came_apart"].startswith("DataError: ")
+
+
+def test_no_key_of_a_report_means_something_to_tune() -> None:
+    """``done`` would: Tune ends a trial that reports it."""
+    from ray.tune import result
+
+    of_tune = {value for value in vars(result).values() if isinstance(value, str)}
+    assert not of_tune & set(TogetherProgress.__dataclass_fields__)
