@@ -2,7 +2,7 @@
 
 What it reports is one of these:
 
-- ``epoch``, ``val_metric``, ``ended``: one more epoch (:class:`study.trial.TrialProgress`);
+- ``epoch``, ``val_metric``, ``ended``: one more epoch (:class:`study.live_trial.TrialProgress`);
 - ``epochs``, ``done``: one more epoch of trials that are trained together (:class:`study.together.TogetherProgress`);
 - ``came_apart``: the cause for which such trials cannot be, and are to be tried one by one;
 - ``store_trouble``: the results folder refuses for now, and the trial waits (:class:`study.store.StoreTrouble`);

@@ -18,11 +18,12 @@ from made_trials import assignment, record
 
 from bimp.data import open_prepared, prepare
 from study.cluster import masked_command
+from study.live_trial import TrialProgress
 from study.plan import plan
 from study.records import read_record, write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder, ResultsFolderError
 from study.spec import SpecError, read_study, study_text
-from study.trial import TrialProgress, train_trial
+from study.trial import train_trial
 
 ROOT = Path(__file__).parents[2]
 CODE = [

@@ -18,10 +18,10 @@ from study import log as study_log
 from study import trial, worker
 from study.assignment import TrialAssignment
 from study.kept_log import kept_log
+from study.live_trial import TrialProgress
 from study.location import location
 from study.log import JsonLine, StudyLog, about, relay
 from study.results import ResultsFolder
-from study.trial import TrialProgress
 from study.worker import reports_of
 from study.worker_log import LONGEST_LINE, MOST_LINES, WorkerLog
 

@@ -19,10 +19,11 @@ from bimp.network import Network
 from bimp.tasks import task_of
 from study.assignment import TrialAssignment
 from study.growing_record import initial_record
+from study.live_trial import TrialProgress
 from study.records import TrialRecord, read_record, write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.store import StoreTrouble
-from study.trial import TrialProgress, train_trial
+from study.trial import train_trial
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,11 @@ from made_trials import assignment, config
 
 from bimp.data import open_prepared, prepare
 from study.assignment import TrialAssignment
+from study.live_trial import TrialProgress
 from study.records import TrialRecord, read_record
 from study.results import ResultsFolder
 from study.together import TogetherProgress, train_together
-from study.trial import TrialProgress, train_trial
+from study.trial import train_trial
 from study.worker import reports_of
 
 SEEDS = (41, 95, 12)
