@@ -17,11 +17,11 @@ from benchmarks.graphs import WORKLOADS, drawn_graphs, workload
 from benchmarks.measure import Ratio, Timings, milliseconds
 from benchmarks.operators import operators_of_a_step
 from benchmarks.padding import Padded, padded
-from benchmarks.page import Table, write_part
+from benchmarks.page import Table, versions_of, write_part
 from bimp.config import BACKBONES
 from bimp.data import GraphSplit, open_prepared
 from bimp.tasks import task_of
-from study.provenance import device_name, library_versions
+from study.provenance import device_name
 
 DRAWN = 2_000
 """Graphs that are drawn where a dataset is not prepared."""
@@ -144,8 +144,7 @@ def main() -> None:
     torch.set_num_threads(1)
     console = Console()
     tables = [padding_table(given.data), operators_table()]
-    versions = library_versions()
-    named = ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "torch-geometric"))
+    named = versions_of("python", "torch", "torch-geometric")
     paragraphs = [
         f"`python -m benchmarks.gpu_step`, with {named}. On a GPU steps are captured at a few sizes and replayed "
         "(docs/architecture.md)."

@@ -10,6 +10,8 @@ from textwrap import fill
 
 from rich.table import Table as RichTable
 
+from study.provenance import library_versions
+
 WIDTH = 120
 PERFORMANCE = Path(__file__).parent.parent / "docs" / "performance.md"
 PARTS = ("step", "node_data", "gpu_step", "seeds_together", "precision", "paper_cost")
@@ -44,6 +46,12 @@ class Table:
         rule = ["---" if number < self.labels else "---:" for number in range(len(self.columns))]
         lines = [_line(self.columns), _line(rule), *(_line(row) for row in self.rows)]
         return f"{'#' * level} {self.title}\n\n{_wrapped(self.note)}\n\n" + "\n".join(lines) + "\n"
+
+
+def versions_of(*libraries: str) -> str:
+    """What a measurement was made with: each library, or ``python``, and its version."""
+    versions = library_versions()
+    return ", ".join(f"{name} {versions[name]}" for name in libraries)
 
 
 def as_page(introduction: Sequence[str], tables: Sequence[Table], title: str) -> str:

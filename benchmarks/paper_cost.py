@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,14 +18,14 @@ from statistics import median
 import torch
 from rich.console import Console
 
+from benchmarks.environment import start_as_a_worker
 from benchmarks.graphs import drawn_graphs
-from benchmarks.page import Table, write_part
+from benchmarks.page import Table, versions_of, write_part
 from benchmarks.paper_models import PaperModel, paper_models
 from bimp.data import GraphSplit, PackedGraphs
 from bimp.tasks import task_of
-from study.cluster import prepare_environment
 from study.probe import probe
-from study.provenance import device_name, library_versions
+from study.provenance import device_name
 
 HOUR_S = 3600.0
 DAY_HOURS = 24.0
@@ -168,8 +166,7 @@ def _row(name: str, layers: int | None, costs: Sequence[Cost]) -> tuple[str, ...
 
 def introduction(costs: Sequence[Cost], device: torch.device) -> tuple[str, ...]:
     """Where and how this was measured, and how far the goal is."""
-    versions = library_versions()
-    named = ", ".join(f"{name} {versions[name]}" for name in ("python", "torch"))
+    named = versions_of("python", "torch")
     where = device_name(device) if device.type == "cuda" else f"one core of {device_name(device)}"
     days = sum(cost.hours for cost in batched(costs)) / DAY_HOURS
     goal = (
@@ -193,11 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", metavar="DATASET", help="one dataset; writes no page")
     only: str | None = parser.parse_args().only
-    before = dict(os.environ)
-    prepare_environment()
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    if dict(os.environ) != before:  # the C library reads them when a process starts
-        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.paper_cost", *sys.argv[1:]])
+    start_as_a_worker("benchmarks.paper_cost")
     torch.set_num_threads(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     console = Console()

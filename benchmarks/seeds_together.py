@@ -7,8 +7,6 @@ another and with a single one, loading and validation included; on a GPU where t
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,18 +14,18 @@ from dataclasses import dataclass, replace
 import torch
 from rich.console import Console
 
+from benchmarks.environment import start_as_a_worker
 from benchmarks.graphs import drawn_graphs
 from benchmarks.measure import Ratio, interleave
 from benchmarks.operators import Counted
-from benchmarks.page import Table, write_part
+from benchmarks.page import Table, versions_of, write_part
 from bimp.budget import solve_hidden_dim
 from bimp.config import BACKBONES, GAT_HEADS, Backbone, ModelConfig, TrainConfig, TrialConfig
 from bimp.data import GraphSplit, PackedGraphs
 from bimp.engine import EpochResult, fit
 from bimp.stack.together import SeedRun, fit_together
 from bimp.tasks import task_of
-from study.cluster import prepare_environment
-from study.provenance import device_name, library_versions
+from study.provenance import device_name
 
 BUDGET, LAYERS, NUM_CLUSTERS = 100_000, 4, 8
 STEPS = 2
@@ -209,8 +207,7 @@ def run(*, quick: bool) -> None:
 
 
 def _introduction(costs: Sequence[Cost], device: torch.device) -> list[str]:
-    versions = library_versions()
-    named = ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "torch-geometric"))
+    named = versions_of("python", "torch", "torch-geometric")
     slower = sum(cost.of_separate.median > 1 for cost in costs)
     paragraphs = [
         f"`python -m benchmarks.seeds_together`, on {device_name(device)} with {named}, one thread. Networks with "
@@ -236,11 +233,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few cells and turns; writes no page")
     quick: bool = parser.parse_args().quick
-    found = dict(os.environ)
-    prepare_environment()
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    if dict(os.environ) != found:
-        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.seeds_together", *sys.argv[1:]])
+    start_as_a_worker("benchmarks.seeds_together")
     run(quick=quick)
 
 

@@ -7,10 +7,8 @@ leave docs/performance.md as it is.
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
-from study.cluster import prepare_environment
+from benchmarks.environment import start_as_a_worker
 
 
 def main() -> None:
@@ -19,11 +17,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="4 layers, few turns; writes no page")
     parser.add_argument("--only", metavar="DATASET", help="one dataset; writes no page")
     given = parser.parse_args()
-    found = dict(os.environ)
-    prepare_environment()
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    if dict(os.environ) != found:
-        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.step", *sys.argv[1:]])
+    start_as_a_worker("benchmarks.step")
     from benchmarks.graphs import WORKLOADS  # torch is loaded once, in the right environment
     from benchmarks.suite import run
 

@@ -14,8 +14,8 @@ import torch
 from rich.console import Console
 
 from benchmarks import mirror, trivial_trials
-from benchmarks.page import Table, as_page
-from study.provenance import device_name, library_versions
+from benchmarks.page import Table, as_page, versions_of
+from study.provenance import device_name
 
 PAGE = Path(__file__).parent.parent / "docs" / "study_costs.md"
 
@@ -41,8 +41,7 @@ def main() -> None:
 
 
 def _introduction() -> tuple[str, ...]:
-    versions = library_versions()
-    named = ", ".join(f"{name} {versions[name]}" for name in ("python", "ray", "mlflow", "torch"))
+    named = versions_of("python", "ray", "mlflow", "torch")
     return (
         "Written by `make bench` (`python -m benchmarks.study_costs`); do not edit. Measured on "
         f"{os.cpu_count()} cores of {device_name(torch.device('cpu'))} with {named}. Where more processes wanted a "

@@ -14,9 +14,9 @@ from benchmarks.contenders import BUDGETS, NUM_CLUSTERS, Cell, time_cells
 from benchmarks.graphs import BATCHES, WORKLOADS, workload
 from benchmarks.measure import WARM_UP
 from benchmarks.own_process import ProcessCost, Way, cost_of
-from benchmarks.page import PERFORMANCE, Table, write_part
+from benchmarks.page import PERFORMANCE, Table, versions_of, write_part
 from benchmarks.summary import summary
-from study.provenance import device_name, library_versions
+from study.provenance import device_name
 
 TURNS = {"zinc": 7, "smnist": 5, "cluster": 3, "tsp": 3}
 """Turns that are counted: fewer where a turn takes a minute."""
@@ -111,8 +111,7 @@ def _extensions() -> str:
 
 
 def _write(page: list[Table]) -> None:
-    versions = library_versions()
-    named = ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "torch-geometric"))
+    named = versions_of("python", "torch", "torch-geometric")
     widths = " and ".join(f"{layers} layers within {budget:,} parameters" for layers, budget in BUDGETS.items())
     turns = ", ".join(f"{name}: {count}" for name, count in TURNS.items())
     paragraphs = (
