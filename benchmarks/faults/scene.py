@@ -105,6 +105,16 @@ class Running:
                 each.kill()
 
 
+def let_signals_through() -> None:
+    """Let what this process starts from now on hear the signals that it ignores itself."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # In the background of a shell, Ctrl-C is ignored, and by all that is started from there.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        # Under nohup likewise; this process goes on ignoring it, what it starts does not.
+        signal.signal(signal.SIGHUP, lambda number, frame: None)
+
+
 @dataclass
 class Stage:
     """Where faults are caused: a folder for everything, short enough for Ray's sockets, and the prepared data."""
@@ -140,12 +150,7 @@ class Stage:
             "PYTHONPATH": str(ROOT),
             **(environment or {}),
         }
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            # In the background of a shell, Ctrl-C is ignored, and by all that is started from there.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-            # Under nohup likewise; this process goes on ignoring it, what it starts does not.
-            signal.signal(signal.SIGHUP, lambda number, frame: None)
+        let_signals_through()
         arguments = ["run", str(file), "--results", str(results), "--data", str(self.data), *options]
         process = subprocess.Popen(
             [*within, sys.executable, str(ROOT / "run_study.py"), *arguments],

@@ -16,6 +16,8 @@ from typing import TypeVar
 
 import psutil
 
+from benchmarks.faults.scene import let_signals_through
+
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 120.0
 """How long anything may take on a busy machine; a quiet one needs a tenth of it."""
@@ -40,12 +42,7 @@ class Started:
 
     def __init__(self, arguments: list[str], environment: Mapping[str, str]) -> None:
         self._began = time.monotonic()
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            # In the background of a shell, Ctrl-C is ignored, and by all that is started from there.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-            # Under nohup likewise; this process goes on ignoring it, what it starts does not.
-            signal.signal(signal.SIGHUP, lambda number, frame: None)
+        let_signals_through()
         self.process = subprocess.Popen(
             arguments,
             cwd=ROOT,
