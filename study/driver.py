@@ -41,6 +41,9 @@ from study.tune_bridge import tune_study
 
 logger = logging.getLogger(__name__)
 
+Tell = Callable[[str], object]
+"""Says a line to whoever started the run."""
+
 LOCAL_STARTS = 3
 """How often a run starts a Ray on this machine: what ends it again and again would end a fourth one too."""
 
@@ -103,12 +106,13 @@ def _run_to_its_end(
     if options.address is not None:
         options = replace(options, address=answering_cluster(options.address))
     require_folder(folder.root, "--results")
-    with Lease(folder, tell=_teller(console)) as lease:
+    tell = _teller(console)
+    with Lease(folder, tell=tell) as lease:
         interruption.last_acts.append(lease.give_back)
         interruption.patience_s = UNWINDING_S
         for note in claim(folder, study_file, text, spec, plan):
-            console.print(note, markup=False, highlight=False, soft_wrap=True)
-        fingerprints = _checked_data(plan, options.data, console)
+            tell(note)
+        fingerprints = _checked_data(plan, options.data, tell)
         assign = Assignments(spec, folder, options, fingerprints)
         coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign, lease.attempt)
         if not coordinator.done:
@@ -117,9 +121,9 @@ def _run_to_its_end(
         else:
             tables = write_tables(folder.root, folder.tables)
             if options.mlflow is not None:
-                with MirrorThread(options.mlflow, folder.root, tell=_teller(console)):
+                with MirrorThread(options.mlflow, folder.root, tell=tell):
                     pass  # nothing to train, but this server may not have it yet
-    return StudyEnd(tables, _tell_of_failures(coordinator, folder, console)) if tables is not None else None
+    return StudyEnd(tables, _tell_of_failures(coordinator, folder, tell)) if tables is not None else None
 
 
 @contextmanager
@@ -142,16 +146,13 @@ def _logged(coordinator: StudyCoordinator, spec: StudySpec) -> Iterator[None]:
     logger.info("%s", told, extra={"event": "run_ended" if coordinator.done else "run_stopped"})
 
 
-def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, console: Console) -> int:
+def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, tell: Tell) -> int:
     tallies = [run.tally for run in coordinator.cells.values()]
     failed = sum(tally.search["failed"] + tally.confirm["failed"] for tally in tallies)
     if failed:
-        console.print(
+        tell(
             f"{failed} {'trial' if failed == 1 else 'trials'} failed (python run_study.py status {folder.root} names "
-            f"the causes, {folder.errors} has the tracebacks); the same command tries again",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            f"the causes, {folder.errors} has the tracebacks); the same command tries again"
         )
     return failed
 
@@ -166,7 +167,7 @@ def _train(
     interruption: Interruption,
 ) -> TableFiles | None:
     """Train what is left; the tables, or None if it was interrupted."""
-    spec, options = assign.spec, assign.options
+    spec, options, tell = assign.spec, assign.options, _teller(console)
     session = RaySession()
     interruption.last_acts.insert(0, session.end)
     try:
@@ -174,16 +175,16 @@ def _train(
         with interruption.undisturbed():
             slots = start_ray(options.address, spec.resources, {cell.backbone for cell in plan.cells}, session)
         if spec.resources.gpus_per_trial == "auto":
-            slots = _decide_gpus(assign, plan, folder, console)
-        _check_nodes(assign.resources, options, slots, console)
+            slots = _decide_gpus(assign, plan, folder, tell)
+        _check_nodes(assign.resources, options, slots, tell)
         pool = Pool(slots, assign.resources)
-        _tell_what_runs(coordinator, assign, slots, folder, console)
+        _tell_what_runs(coordinator, assign, slots, folder, tell)
         with MirrorThread(
             options.mlflow,
             folder.root,
             done=lambda: coordinator.done,
             ended_cells=lambda: coordinator.ended_cells,
-            tell=_teller(console),
+            tell=tell,
         ):
             with LiveView(lambda: coordinator.view(pool.slots.total), console):
                 _tune(coordinator, assign, pool, folder, lease, interruption, session)
@@ -196,9 +197,9 @@ def _train(
 
 
 def _tell_what_runs(
-    coordinator: StudyCoordinator, assign: Assignments, slots: Slots, folder: ResultsFolder, console: Console
+    coordinator: StudyCoordinator, assign: Assignments, slots: Slots, folder: ResultsFolder, tell: Tell
 ) -> None:
-    tell, options = _teller(console), assign.options
+    options = assign.options
     if options.address is not None:
         tell(f"joined the Ray cluster at {options.address}")
     beside = "one at a time" if slots.total == 1 else f"{slots.total} side by side"
@@ -207,7 +208,7 @@ def _tell_what_runs(
         tell(f"no database lies in an object store: MLflow's is {default_tracking_uri(folder.root)}")
 
 
-def _teller(console: Console) -> Callable[[str], object]:
+def _teller(console: Console) -> Tell:
     """Prints lines as they are."""
     return partial(console.print, markup=False, highlight=False, soft_wrap=True)
 
@@ -239,18 +240,18 @@ def _tune(
         pool.slots = slots_of_cluster(assign.resources)
 
 
-def _decide_gpus(assign: Assignments, plan: StudyPlan, folder: ResultsFolder, console: Console) -> Slots:
+def _decide_gpus(assign: Assignments, plan: StudyPlan, folder: ResultsFolder, tell: Tell) -> Slots:
     """Give the trials to come their share of a GPU; the slots that there are then."""
     gpus = 0.0 if assign.options.on_cpu else gpus_of_cluster()
     if gpus:
         alone = assign.spec.resources.with_gpus(1.0)
-        _check_nodes(alone, assign.options, slots_of_cluster(alone), console)
+        _check_nodes(alone, assign.options, slots_of_cluster(alone), tell)
     assign.resources, told = packed_resources(plan, assign.spec, folder, gpus, assign.probe)
-    console.print(told, markup=False, highlight=False, soft_wrap=True)
+    tell(told)
     return slots_of_cluster(assign.resources)
 
 
-def _check_nodes(resources: ResourcesSpec, options: RunOptions, slots: Slots, console: Console) -> None:
+def _check_nodes(resources: ResourcesSpec, options: RunOptions, slots: Slots, tell: Tell) -> None:
     needs = options.needs(resources)
     if options.address is None and not needs.cuda:
         return
@@ -258,7 +259,7 @@ def _check_nodes(resources: ResourcesSpec, options: RunOptions, slots: Slots, co
     require_fit(needs, found)
     if options.allow_version_differences:
         for line in told_differences(library_versions(), found):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            tell(line)
 
 
 def _amount(coordinator: StudyCoordinator) -> str:
@@ -268,7 +269,7 @@ def _amount(coordinator: StudyCoordinator) -> str:
     return ", ".join(f"{count} {name if count == 1 else f'{name}s'}" for count, name in counted)
 
 
-def _checked_data(plan: StudyPlan, root: Path, console: Console) -> dict[str, str]:
+def _checked_data(plan: StudyPlan, root: Path, tell: Tell) -> dict[str, str]:
     """The fingerprint of every dataset of the plan, prepared where it is missing and checked where it is there."""
     require_folder(root, "--data")
     fingerprints = {}
@@ -278,6 +279,6 @@ def _checked_data(plan: StudyPlan, root: Path, console: Console) -> dict[str, st
     for name, count in encodings.items():
         load_or_prepare(name, root, positional_encodings=count)
         dataset = open_prepared(name, root, verify=True)
-        console.print(dataset.describe(), markup=False, highlight=False, soft_wrap=True)
+        tell(dataset.describe())
         fingerprints[name] = dataset.fingerprint
     return fingerprints
