@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -141,7 +142,7 @@ class _Team:
                 losses[number], supervised[number] = self.members[number].loss(outputs[number], y)
             found = torch.stack(list(losses.values())).detach().tolist()
             for number, loss in zip(taking_part, found, strict=True):
-                if not torch.isfinite(torch.tensor(loss)):
+                if not math.isfinite(loss):
                     diverged[number] = DivergedError(f"loss {loss} in training")
             self._step(losses, [number for number in taking_part if number not in diverged])
             for number in taking_part:
