@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -38,7 +38,10 @@ def _out(given: str | Path) -> Path:
     return place
 
 
-_OUT = _refusing(_out)
+def _place(told: str) -> Any:
+    """The option ``--out`` of a command; ``told``: its help."""
+    return typer.Option(parser=_refusing(_out), metavar="PATH", help=told, show_default=False)
+
 
 _RESULTS = typer.Argument(
     parser=_refusing(place_or_url("RESULTS")),
@@ -70,12 +73,7 @@ def tables(
     results: Annotated[list[Path] | None, _RESULTS] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            parser=_OUT,
-            metavar="PATH",
-            help="Folder to write to, or its URL; tables in the first RESULTS if not given.",
-            show_default=False,
-        ),
+        _place("Folder to write to, or its URL; tables in the first RESULTS if not given."),
     ] = None,
     layout: Annotated[
         list[str] | None,
@@ -131,12 +129,7 @@ def figures(
     results: OneResults,
     out: Annotated[
         Path | None,
-        typer.Option(
-            parser=_OUT,
-            metavar="PATH",
-            help="Folder to write to, or its URL; RESULTS/figures if not given.",
-            show_default=False,
-        ),
+        _place("Folder to write to, or its URL; RESULTS/figures if not given."),
     ] = None,
     measure: Annotated[str, typer.Option(help="Of over-smoothing: what to draw by layer.")] = "information_gain_kde",
 ) -> None:
@@ -157,12 +150,7 @@ def page(
     results: Results,
     out: Annotated[
         Path | None,
-        typer.Option(
-            parser=_OUT,
-            metavar="PATH",
-            help="File to write, or its URL; page.html in the first RESULTS if not given.",
-            show_default=False,
-        ),
+        _place("File to write, or its URL; page.html in the first RESULTS if not given."),
     ] = None,
 ) -> None:
     """Write one HTML file with the tables, what stands behind each number, the check, the pictures and the plan."""
