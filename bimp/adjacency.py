@@ -87,9 +87,14 @@ class Adjacency:
         return self.source.argsort(stable=True)
 
     @cached_property
+    def source_in_order(self) -> Tensor:
+        """U of each edge, ``[edges]``, in the order of ``by_source``: ascending."""
+        return self.source.index_select(0, self.by_source)
+
+    @cached_property
     def source_starts(self) -> Tensor:
         """``[nodes + 1]``: the edges out of node u are ``by_source[source_starts[u]:source_starts[u + 1]]``."""
-        return _starts(self.source.index_select(0, self.by_source), self.num_nodes)
+        return _starts(self.source_in_order, self.num_nodes)
 
     @cached_property
     def destination_by_source(self) -> Tensor:
@@ -154,8 +159,7 @@ class Adjacency:
 
     def runs_out_of(self, heads: int) -> HeadRuns:
         """The edges out of each node, in the order of ``by_source``, once for each of ``heads`` heads."""
-        source = self.source.index_select(0, self.by_source)
-        return self._runs(-heads, self.source_starts, source, self.destination_by_source)
+        return self._runs(-heads, self.source_starts, self.source_in_order, self.destination_by_source)
 
     def _runs(self, key: int, starts: Tensor, ends: Tensor, others: Tensor) -> HeadRuns:
         if key not in self._head_runs:
