@@ -59,6 +59,11 @@ class Interruption:
         return self._stops
 
     @property
+    def unwinds(self) -> bool:
+        """Whether the main thread has begun to."""
+        return self._raised
+
+    @property
     def overdue(self) -> bool:
         """Whether the end has taken longer than it may."""
         return self._deadline is not None and time.monotonic() > self._deadline

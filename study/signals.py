@@ -50,6 +50,7 @@ class ProcessSignals:
         self._screen = os.dup(2)
         self._terminals = tuple(number for number in (1, 2) if os.isatty(number))
         self._ending = threading.Lock()
+        self._silent = False
 
     def take(self) -> None:
         """Begin; call it first, in the main thread: other threads inherit what is blocked.
@@ -96,6 +97,7 @@ class ProcessSignals:
     def _silence(self) -> None:
         """From now on nobody is to read what unwinding, or Ray's C++ part, writes to the screen."""
         _lead_nowhere(2)
+        self._silent = True
 
     def _leave_closed_terminal(self) -> None:
         """To write to a terminal that was closed is an error, wherever the program happens to do it."""
@@ -115,6 +117,11 @@ class ProcessSignals:
             self.end_now()
         elif heard is Heard.STOPS:
             self._silence()
+            self._wake()
+
+    def _wake(self) -> None:
+        """Reach the main thread, as often as it takes: a call that begins just as it is woken sleeps on."""
+        if self._silent and not self._interruption.unwinds:
             signal.pthread_kill(_main_thread(), _TO_MAIN_THREAD)
 
     def _see_to_the_end(self) -> None:
@@ -123,11 +130,13 @@ class ProcessSignals:
         while not self._interruption.lost():
             if self._interruption.overdue:
                 self.end_now()
+            self._wake()
             time.sleep(_LOOK_EVERY_S)
         self._interruption.hurry()
         if not self._interruption.stops:
             self._heed()
         while not self._interruption.overdue:
+            self._wake()
             time.sleep(_LOOK_EVERY_S)
         self.end_now()
 

@@ -93,6 +93,28 @@ finally:
     assert ended(program) == (130, "unwound\n", "stopped; it goes on\n")
 
 
+def test_a_wake_that_is_lost_comes_again() -> None:
+    """As where the main thread enters a call just as it is woken: the call has not begun, and sleeps on."""
+    program = started("""
+reach, kill = signal.pthread_kill, []
+
+def lost_at_first(*told):
+    kill.append(told)
+    if len(kill) > 1:
+        reach(*told)
+
+signal.pthread_kill = lost_at_first
+try:
+    say("ready")
+    time.sleep(600)
+finally:
+    say("unwound")
+""")
+    until(program, "ready")
+    program.terminate()
+    assert ended(program) == (130, "unwound\n", "stopped; it goes on\n")
+
+
 def test_a_handler_that_a_library_puts_in_its_place_is_never_reached() -> None:
     program = started("""
 for number in (signal.SIGTERM, signal.SIGINT):
