@@ -84,7 +84,8 @@ class Adjacency:
     @cached_property
     def by_source(self) -> Tensor:
         """``[edges]``: the edges sorted by source; those of one source keep their order."""
-        return self.source.argsort(stable=True)
+        # Half the digits to sort by: twice as fast where edges are many.
+        return self.source.to(torch.int32).argsort(stable=True)
 
     @cached_property
     def source_in_order(self) -> Tensor:
@@ -190,4 +191,6 @@ class Adjacency:
 
 
 def _starts(ascending: Tensor, num_nodes: int) -> Tensor:
-    return torch.searchsorted(ascending, torch.arange(num_nodes + 1, device=ascending.device))
+    # The operator by which sparse tensors are compressed: one pass over the edges, where a search costs several.
+    starts: Tensor = torch._convert_indices_from_coo_to_csr(ascending, num_nodes)
+    return starts
