@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal, get_args
 
-PREFIX = "MALLOC_"
+PREFIXES = ("MALLOC_", "GLIBC_TUNABLES")
 STEPS = 4
 """Training steps of a process; the first is not counted."""
 
@@ -50,7 +50,7 @@ def cost_of(
     Raises:
         RuntimeError: the process failed; holds the end of what it said.
     """
-    kept = {name: value for name, value in os.environ.items() if settings or not name.startswith(PREFIX)}
+    kept = {name: value for name, value in os.environ.items() if settings or not name.startswith(PREFIXES)}
     environment = {**kept, "OMP_NUM_THREADS": str(threads)}
     command = [sys.executable, "-m", "benchmarks.own_process", way, dataset, backbone, str(layers), str(threads)]
     folder = Path(__file__).parent.parent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from study import node_code
-from study.node_code import PROJECT, CodeError, code_of, shipped_code
+from study.cluster import prepare_environment
+from study.node_code import PROJECT, SENT_SETTINGS, CodeError, code_of, shipped_code
 
 Own = Callable[[dict[str, str]], Path]
 
@@ -139,3 +141,10 @@ def test_variables_of_the_workers_go_along_unless_the_job_has_its_own() -> None:
         assert "working_dir" in given
     with shipped_code(["gcn"], threads, own) as given:
         assert given["env_vars"] == {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "2", **threads}
+
+
+def test_all_that_the_c_library_of_a_worker_is_to_read_goes_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: dict[str, str] = {}
+    monkeypatch.setattr(os, "environ", settings)
+    prepare_environment()
+    assert {name for name in settings if name.startswith(("MALLOC_", "GLIBC_"))} == set(SENT_SETTINGS)
