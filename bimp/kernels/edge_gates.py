@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bimp.adjacency import Adjacency, Block
-from bimp.kernels.linear import product
+from bimp.kernels.linear import gradient_of_map, product
 from bimp.kernels.segments import sum_of_runs
 from bimp.layers.row_norm import RowNorm
 
@@ -87,8 +87,8 @@ class _EdgeGates(torch.autograd.Function):
                 messages.mul_(beta_hat[block.edges].unsqueeze(1))
             sums.append(sum_of_runs(messages, block.places, block.starts))
             totals.append(sum_of_runs(gate, block.places, block.starts))
-        total = torch.cat(totals).add_(layer.epsilon)
-        aggregate = torch.cat(sums).div_(total)
+        total = _joined(totals).add_(layer.epsilon)
+        aggregate = _joined(sums).div_(total)
         ctx.layer, ctx.of_batch = layer, of_batch
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(
@@ -172,6 +172,11 @@ def _raw_rows(mapped: Tensor, e_hat: Tensor, weight: Tensor | None, adjacency: A
     return raw
 
 
+def _joined(parts: list[Tensor]) -> Tensor:
+    """The rows of all blocks, without a copy where there is one block."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
 def _sent(mapped: Tensor, adjacency: Adjacency, block: Block) -> Tensor:
     """What the source of each edge of the block sends, a new tensor."""
     return mapped.view(-1, mapped.shape[1] // 4).index_select(0, adjacency.row_sent[block.edges])
@@ -247,6 +252,6 @@ def _backward_through_rows(
             rows.add_(back.raw_by_gate[block.edges])
         at_destination.append(sum_of_runs(rows, block.places, block.starts))
         if saved.weight is not None and grad_weight is not None:
-            grad_weight.add_(product(rows.t(), saved.e_hat[block.edges].t()))
+            grad_weight.add_(gradient_of_map(rows, saved.e_hat[block.edges]))
             back.new_e_hat[block.edges].add_(product(rows, saved.weight.t()))
-    return torch.cat(at_destination), grad_weight
+    return _joined(at_destination), grad_weight

@@ -46,6 +46,16 @@ def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return F.linear(rows, weight, bias)
 
 
+def gradient_of_map(grad: Tensor, rows: Tensor) -> Tensor:
+    """``grad.T @ rows``, ``[out, in]``: of the weight that mapped ``rows``, given the gradient of what it made of them.
+
+    oneDNN takes its first factor row by row, for which PyTorch copies it turned: the narrower of both goes first.
+    """
+    if grad.shape[1] > rows.shape[1]:
+        return product(rows.t(), grad.t()).t()
+    return product(grad.t(), rows.t())
+
+
 def _dense(matrix: Tensor) -> Tensor:
     """The matrix without gaps between its rows or columns, over which oneDNN falls back to a hundred times slower."""
     return matrix if matrix.is_contiguous() or matrix.t().is_contiguous() else matrix.contiguous()
@@ -73,6 +83,6 @@ class _Linear(torch.autograd.Function):
         grad = grad.contiguous()
         return (
             product(grad, weight.t()) if wants_rows else None,
-            product(grad.t(), rows.t()) if wants_weight else None,
+            gradient_of_map(grad, rows) if wants_weight else None,
             grad.sum(0) if wants_bias else None,
         )
