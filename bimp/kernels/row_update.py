@@ -23,12 +23,14 @@ def update_rows(before: Tensor | None, rows: Tensor, norm: RowNorm, activation: 
     return updated
 
 
-def _elu(rows: Tensor) -> Tensor:
-    """ELU: ``exp(x) - 1`` below 0, where it is above x."""
-    return torch.maximum(rows, exp_(rows.clamp(max=0)).sub_(1))
+def _slope_of_elu_(rows: Tensor) -> Tensor:
+    """``exp(min(x, 0))`` in place of ``rows``: the slope of ELU, and below 0 its value plus 1."""
+    return exp_(rows.clamp_(max=0))
 
 
 class _UpdateRows(torch.autograd.Function):
+    """All but one operator of each pass write where another has read: to write elsewhere costs several times more."""
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -42,33 +44,39 @@ class _UpdateRows(torch.autograd.Function):
         mean, inverse_std, of_rows = norm.statistics(rows)
         scale = weight * inverse_std
         shift = bias - mean * scale
-        activated = torch.addcmul(shift, rows, scale)
-        kept = None
+        updated = torch.addcmul(shift, rows, scale)
         if activation == "relu":
-            activated.relu_()
+            updated.relu_()
         elif activation == "elu":
-            kept = activated = _elu(activated)  # from the result follows the slope
-        ctx.activation, ctx.of_rows, ctx.eps = activation, of_rows, norm.eps
-        ctx.save_for_backward(rows, weight, mean, inverse_std, scale, shift, kept)
-        if before is None:
-            return activated
-        return activated.add_(before) if kept is None else activated + before
+            below = _slope_of_elu_(updated.clone()).sub_(1)
+            torch.maximum(updated, below, out=updated)
+        if before is not None:
+            updated.add_(before)
+        ctx.activation, ctx.of_rows = activation, of_rows
+        ctx.save_for_backward(rows, mean, inverse_std, scale, shift)
+        return updated
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        rows, weight, mean, inverse_std, scale, shift, kept = ctx.saved_tensors
-        grad_normalised = grad
+        rows, mean, inverse_std, scale, shift = ctx.saved_tensors
+        grad_rows = torch.addcmul(shift, rows, scale)
         if ctx.activation == "relu":
-            normalised = torch.addcmul(shift, rows, scale)
-            grad_normalised = torch.ops.aten.threshold_backward.grad_input(grad, normalised, 0, grad_input=normalised)
+            torch.ops.aten.threshold_backward.grad_input(grad, grad_rows, 0, grad_input=grad_rows)
         elif ctx.activation == "elu":
-            grad_normalised = torch.ops.aten.elu_backward(grad, 1, 1, 1, True, kept)
-        if ctx.of_rows:
-            grad_rows, grad_weight, grad_bias = torch.ops.aten.native_batch_norm_backward(
-                grad_normalised, rows, weight, None, None, mean, inverse_std, True, ctx.eps, [True, True, True]
-            )
+            _slope_of_elu_(grad_rows).mul_(grad)
         else:
-            grad_rows, grad_bias = grad_normalised * scale, grad_normalised.sum(0)
-            grad_weight = (grad_normalised * (rows - mean)).sum(0) * inverse_std
+            grad_rows.copy_(grad)
+        if ctx.of_rows:
+            _, grad_weight, grad_bias = torch.ops.aten.native_batch_norm_backward(
+                grad_rows, rows, scale, None, None, mean, inverse_std, True, 0.0, [False, True, True]
+            )
+            # What the statistics passed on: every row has a part in the mean and the variance.
+            slope = scale * grad_weight * inverse_std / -len(rows)
+            offset = scale * grad_bias / -len(rows) - mean * slope
+            torch.addcmul(offset, grad_rows, scale, out=grad_rows).addcmul_(rows, slope)
+        else:
+            grad_bias = grad_rows.sum(0)
+            grad_weight = (grad_rows * (rows - mean)).sum(0) * inverse_std
+            grad_rows.mul_(scale)
         return grad if ctx.needs_input_grad[0] else None, grad_rows, grad_weight, grad_bias, None, None
