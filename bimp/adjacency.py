@@ -49,7 +49,7 @@ class Adjacency:
     num_nodes: int
     padding: Padding | None = None
     _normalised: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
-    _head_runs: dict[int, HeadRuns] = field(default_factory=dict, init=False, repr=False)
+    _head_runs: dict[tuple[bool, int, int], HeadRuns] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def num_edges(self) -> int:
@@ -154,17 +154,38 @@ class Adjacency:
         sums = torch.zeros_like(degree).index_add(0, self.source, weights).index_add(0, self.destination, weights)
         return weights, sums / 2
 
-    def runs_into(self, heads: int) -> HeadRuns:
-        """The edges into each node, once for each of ``heads`` heads."""
-        return self._runs(heads, self.starts, self.destination, self.source)
+    def runs_into(self, heads: int, slots: int) -> HeadRuns:
+        """The edges into each node, once for each of ``heads`` heads.
 
-    def runs_out_of(self, heads: int) -> HeadRuns:
-        """The edges out of each node, in the order of ``by_source``, once for each of ``heads`` heads."""
-        return self._runs(-heads, self.source_starts, self.source_in_order, self.destination_by_source)
-
-    def _runs(self, key: int, starts: Tensor, ends: Tensor, others: Tensor) -> HeadRuns:
+        Read are rows of which a node has ``slots``, summed to rows of which it has one a head.
+        """
+        key = (True, heads, slots)
         if key not in self._head_runs:
-            self._head_runs[key] = HeadRuns(heads=abs(key), node_starts=starts, ends=ends, others=others)
+            self._head_runs[key] = HeadRuns(
+                heads=heads,
+                summed_slots=heads,
+                read_slots=slots,
+                node_starts=self.starts,
+                ends=self.destination,
+                others=self.source,
+            )
+        return self._head_runs[key]
+
+    def runs_out_of(self, heads: int, slots: int) -> HeadRuns:
+        """The edges out of each node, in the order of ``by_source``, once for each of ``heads`` heads.
+
+        Read are rows of which a node has one a head, summed to rows of which it has ``slots``.
+        """
+        key = (False, heads, slots)
+        if key not in self._head_runs:
+            self._head_runs[key] = HeadRuns(
+                heads=heads,
+                summed_slots=slots,
+                read_slots=heads,
+                node_starts=self.source_starts,
+                ends=self.source_in_order,
+                others=self.destination_by_source,
+            )
         return self._head_runs[key]
 
     @cached_property

@@ -17,19 +17,27 @@ class HeadRuns:
 
     Attributes:
         heads: number of heads.
+        summed_slots: rows of a node in what is summed to: those of the heads, and after them some without an edge.
+        read_slots: rows of a node in what is read, those of the heads first.
         node_starts: ``[nodes + 1]``, where the edges of each node begin.
         ends, others: the end that the edges are sorted by, and the other one, ``[edges]``.
     """
 
     heads: int
+    summed_slots: int
+    read_slots: int
     node_starts: Tensor
     ends: Tensor
     others: Tensor
 
     @cached_property
     def starts(self) -> Tensor:
-        """``[nodes * heads + 1]``, where the runs begin and end."""
-        return torch.cat([self._run_first.view(-1), self._run_first.new_full((1,), self._total)])
+        """``[nodes * summed_slots + 1]``, where the runs begin and end."""
+        firsts = self._run_first
+        if self.summed_slots > self.heads:
+            behind = (self._first + self._lengths.unsqueeze(1)) * self.heads
+            firsts = torch.cat([firsts, behind.expand(-1, self.summed_slots - self.heads)], dim=1)
+        return torch.cat([firsts.reshape(-1), firsts.new_full((1,), self._total)])
 
     @cached_property
     def order(self) -> Tensor:
@@ -40,10 +48,11 @@ class HeadRuns:
 
     @cached_property
     def rows(self) -> Tensor:
-        """``[edges * heads]``: at each place, which of the ``nodes * heads`` rows stands at the other end."""
+        """``[edges * heads]``: at each place, which of the ``nodes * read_slots`` rows stands at the other end."""
         nodes = self._lengths.numel()
         # Rows of a table for each node are copied faster than their numbers are worked out for each edge.
-        numbers = torch.arange(nodes * self.heads, dtype=self._dtype).view(nodes, self.heads)
+        first = torch.arange(0, nodes * self.read_slots, self.read_slots, dtype=self._dtype)
+        numbers = first.unsqueeze(1) + torch.arange(self.heads, dtype=self._dtype)
         return numbers.index_select(0, self.others).view(-1).index_select(0, self.order)
 
     @cached_property
@@ -61,7 +70,7 @@ class HeadRuns:
     @property
     def _dtype(self) -> torch.dtype:
         # Half the memory to read wherever a layer goes along the edges.
-        largest = max(self.ends.numel(), self.node_starts.numel()) * self.heads**2
+        largest = max(self.ends.numel(), self.node_starts.numel()) * max(self.heads, self.read_slots) ** 2
         return torch.int32 if largest <= torch.iinfo(torch.int32).max else torch.int64
 
     @cached_property

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bimp.adjacency import Adjacency
-from bimp.kernels.attention import attend
+from bimp.kernels.attention import HeadColumns, attend
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import Linear, linear
 from bimp.layers.residual import next_rows
@@ -53,16 +53,16 @@ class GATLayer(nn.Module):
 
     def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
         """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
-        projected, at_source, at_destination = self._project(h)
+        columns = HeadColumns(heads=self.heads, width=self.projection.out_features // self.heads)
         if self.slope >= 0 and kernels_serve(h, beta_hat):
-            attended = attend(projected, at_source, at_destination, beta_hat, adjacency, self.slope)
+            mapped = self._map_nodes(h, columns.unused)
+            aggregate = attend(mapped, columns, beta_hat, adjacency, self.slope)
         else:
-            attended = self._attend_plainly(projected, at_source, at_destination, beta_hat, adjacency)
-        aggregate = attended.flatten(1)
+            aggregate = self._attend_plainly(self._map_nodes(h), columns, beta_hat, adjacency)
         return next_rows(h, aggregate, self.norm, "elu", adjacency.real_nodes)
 
-    def _project(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """U h, ``[nodes, heads, width]``, and what a node adds to logits as a source and as a destination.
+    def _map_nodes(self, h: Tensor, unused: int = 0) -> Tensor:
+        """U h, and what a node adds to logits as a source and as a destination, ``[nodes, columns]``.
 
         V Concat(a, b) is a product with each half of V: done on the nodes, it leaves one sum for the edges. The halves
         meet U before they meet the nodes, so that one product gives all three.
@@ -70,30 +70,25 @@ class GATLayer(nn.Module):
         halves = (self.attention_source, self.attention_destination)
         by_head = self.projection.weight.view(self.heads, -1, h.shape[1])
         weights = [self.projection.weight, *((half.unsqueeze(2) * by_head).sum(1) for half in halves)]
+        weights += [h.new_zeros(unused, h.shape[1])] if unused else []
         bias = None
         if self.attention_bias is not None:
-            biases = self.projection.bias.view(self.heads, -1)
-            source_bias, destination_bias = ((half * biases).sum(1) for half in halves)
-            bias = torch.cat([self.projection.bias, source_bias, destination_bias + self.attention_bias])
-        mapped = linear(h, torch.cat(weights), bias)
-        rows, at_source, at_destination = torch.split(
-            mapped, [self.projection.out_features, self.heads, self.heads], dim=1
-        )
-        return rows.view(h.shape[0], self.heads, -1), at_source, at_destination
+            of_heads = self.projection.bias.view(self.heads, -1)
+            source_bias, destination_bias = ((half * of_heads).sum(1) for half in halves)
+            biases = [self.projection.bias, source_bias, destination_bias + self.attention_bias]
+            bias = torch.cat([*biases, h.new_zeros(unused)] if unused else biases)
+        return linear(h, torch.cat(weights), bias)
 
     def _attend_plainly(
-        self,
-        projected: Tensor,
-        at_source: Tensor,
-        at_destination: Tensor,
-        beta_hat: Tensor | None,
-        adjacency: Adjacency,
+        self, mapped: Tensor, columns: HeadColumns, beta_hat: Tensor | None, adjacency: Adjacency
     ) -> Tensor:
-        """The nodes' aggregates, ``[nodes, heads, width]``, as the equations have them."""
+        """The nodes' aggregates, ``[nodes, heads * width]``, as the equations have them."""
+        projected = mapped[:, : columns.values].view(len(mapped), columns.heads, columns.width)
+        at_source, at_destination = mapped[:, columns.source], mapped[:, columns.destination]
         source, destination = adjacency.edge_index
         logits = at_source.index_select(0, source) + at_destination.index_select(0, destination)
         weights = softmax_over_neighbours(F.leaky_relu(logits, self.slope), adjacency)
         if beta_hat is not None:
             weights = weights * beta_hat.unsqueeze(1)
         messages = weights.unsqueeze(2) * projected.index_select(0, source)
-        return sum_over_neighbours(messages, adjacency)
+        return sum_over_neighbours(messages, adjacency).flatten(1)

@@ -26,20 +26,20 @@ from bimp.stack.maps import stacked_linear
 class StackedGATLayer(GATLayer):
     """A :class:`~bimp.layers.gat.GATLayer` of several seeds."""
 
-    def _project(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _map_nodes(self, h: Tensor, unused: int = 0) -> Tensor:
         halves = (self.attention_source, self.attention_destination)
         weight = self.projection.weight
-        seeds, out_dim, row_dim = weight.shape
+        seeds, _, row_dim = weight.shape
         by_head = weight.reshape(seeds, self.heads, -1, row_dim)
         weights = [weight, *((half.unsqueeze(3) * by_head).sum(2) for half in halves)]
+        weights += [h.new_zeros(seeds, unused, row_dim)] if unused else []
         bias = None
         if self.attention_bias is not None:
-            biases = self.projection.bias.reshape(seeds, self.heads, -1)
-            source_bias, destination_bias = ((half * biases).sum(2) for half in halves)
-            bias = torch.cat([self.projection.bias, source_bias, destination_bias + self.attention_bias], dim=1)
-        mapped = stacked_linear(h, torch.cat(weights, dim=1), bias)
-        rows, at_source, at_destination = torch.split(mapped, [out_dim, self.heads, self.heads], dim=1)
-        return rows.view(h.shape[0], self.heads, -1), at_source, at_destination
+            of_heads = self.projection.bias.reshape(seeds, self.heads, -1)
+            source_bias, destination_bias = ((half * of_heads).sum(2) for half in halves)
+            biases = [self.projection.bias, source_bias, destination_bias + self.attention_bias]
+            bias = torch.cat([*biases, h.new_zeros(seeds, unused)] if unused else biases, dim=1)
+        return stacked_linear(h, torch.cat(weights, dim=1), bias)
 
 
 class StackedGatedGCNLayer(GatedGCNLayer):

@@ -17,6 +17,7 @@ from bimp.config import BACKBONES, Backbone, ModelConfig, Readout
 from bimp.data import GraphBatch
 from bimp.data.cluster import block_model_graph, pack_block_models
 from bimp.head import read_out
+from bimp.kernels.attention import HeadColumns
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import linear
 from bimp.losses import supervised_loss
@@ -147,7 +148,7 @@ def test_of_equal_messages_the_first_takes_the_gradient(edges_a_node: int, is_we
 def test_runs_of_each_head_hold_the_edges_of_their_end() -> None:
     edge_index = torch.tensor([[2, 0, 2, 1, 3, 0], [0, 1, 1, 1, 2, 2]])
     adjacency = Adjacency(edge_index, 4)
-    into, out_of = adjacency.runs_into(2), adjacency.runs_out_of(2)
+    into, out_of = adjacency.runs_into(2, slots=2), adjacency.runs_out_of(2, slots=2)
     assert into.starts.tolist() == [0, 1, 2, 5, 8, 10, 12, 12, 12]
     # Edge 0 into node 0, for head 0 and 1; edges 1 to 3 into node 1; edges 4 and 5 into node 2.
     assert into.order.tolist() == [0, 1, 2, 4, 6, 3, 5, 7, 8, 10, 9, 11]
@@ -155,6 +156,20 @@ def test_runs_of_each_head_hold_the_edges_of_their_end() -> None:
     assert into.order.index_select(0, into.place).tolist() == list(range(12))
     assert out_of.starts.tolist() == [0, 2, 4, 5, 6, 8, 10, 11, 12]
     assert out_of.rows.tolist() == [2, 4, 3, 5, 2, 3, 0, 2, 1, 3, 4, 5]
+    # A third row of a node, of no head: it is not read, and nothing is summed to it.
+    into, out_of = adjacency.runs_into(2, slots=3), adjacency.runs_out_of(2, slots=3)
+    assert into.starts.tolist() == [0, 1, 2, 5, 8, 10, 12, 12, 12]
+    assert into.rows.tolist() == [6, 7, 0, 6, 3, 1, 7, 4, 9, 0, 10, 1]
+    assert out_of.starts.tolist() == [0, 2, 4, 4, 5, 6, 6, 8, 10, 10, 11, 12, 12]
+    assert out_of.rows.tolist() == [2, 4, 3, 5, 2, 3, 0, 2, 1, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("heads", "width", "unused", "slots"), [(8, 21, 5, 9), (8, 16, 0, 9), (2, 4, 0, 3), (1, 168, 0, 1), (2, 5, 1, 3)]
+)
+def test_columns_of_heads(heads: int, width: int, unused: int, slots: int) -> None:
+    columns = HeadColumns(heads=heads, width=width)
+    assert (columns.unused, columns.slots) == (unused, slots)
 
 
 @pytest.mark.parametrize("readout", ["mean", "sum", "max"])
