@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
-WARM_UP = 1
-"""Turns that are not counted: first calls allocate memory and choose kernels."""
+WARM_UP = 2
+"""Turns that are not counted: first calls take memory and choose kernels."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from statistics import median
 from typing import Literal, get_args
 
 PREFIXES = ("MALLOC_", "GLIBC_TUNABLES")
-STEPS = 4
-"""Training steps of a process; the first is not counted."""
+STEPS, WARM_UP = 8, 5
+"""Training steps of a process, and how many first ones are not counted: it goes on taking memory for a few."""
 
 Way = Literal["vanilla", "boosting", "usual"]
 
@@ -87,7 +87,7 @@ def main(way: Way, dataset: str, backbone: str, layers: int, threads: int) -> Pr
         cpu.append(time.process_time() - cpu_start)
         wall.append(time.perf_counter() - wall_start)
         system.append(resource.getrusage(resource.RUSAGE_SELF).ru_stime - before.ru_stime)
-    return ProcessCost(median(cpu[1:]), median(wall[1:]), median(system[1:]), _memory("VmHWM"), base)
+    return ProcessCost(median(cpu[WARM_UP:]), median(wall[WARM_UP:]), median(system[WARM_UP:]), _memory("VmHWM"), base)
 
 
 def _memory(field: str) -> int:

@@ -118,7 +118,7 @@ def _write(page: list[Table]) -> None:
         f"Measured on {device_name(torch.device('cpu'))} with {named}, on one thread where no other number is named.",
         f"Networks of {widths}, K = {NUM_CLUSTERS}, on graphs drawn with the sizes, degrees and inputs of the "
         "benchmark's, under the allocator settings of a study's workers. All about a dataset and a depth was timed in "
-        f"one process, in turns ({turns}; {WARM_UP} before them is not counted): in each turn everything ran once, on "
+        f"one process, in turns ({turns}; {WARM_UP} before them are not counted): in each turn everything ran once, on "
         f"the same one of {BATCHES} batches. Times are medians; ratios are of CPU time, the median of the quotients "
         "within a turn and, in parentheses, their quartiles. The machine may have had other work: ratios travel, "
         "milliseconds do not.",
