@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal, get_args
 
-PREFIXES = ("MALLOC_", "GLIBC_TUNABLES")
+PREFIX = "MALLOC_"
 STEPS, WARM_UP = 8, 5
 """Training steps of a process, and how many first ones are not counted: it goes on taking memory for a few."""
 
@@ -50,7 +50,7 @@ def cost_of(
     Raises:
         RuntimeError: the process failed; holds the end of what it said.
     """
-    kept = {name: value for name, value in os.environ.items() if settings or not name.startswith(PREFIXES)}
+    kept = {name: value for name, value in os.environ.items() if settings or not name.startswith(PREFIX)}
     environment = {**kept, "OMP_NUM_THREADS": str(threads)}
     command = [sys.executable, "-m", "benchmarks.own_process", way, dataset, backbone, str(layers), str(threads)]
     folder = Path(__file__).parent.parent

@@ -129,9 +129,9 @@ def settings(costs: Mapping[Way, tuple[ProcessCost, ProcessCost]]) -> Table:
     return Table(
         title="Allocator settings of workers",
         note="A vanilla training step of GatedGCN, 4 layers, on CLUSTER-like batches in processes of their own, with "
-        "the `MALLOC_` settings and `GLIBC_TUNABLES` of `study.cluster.prepare_environment` and without: freed memory "
-        "then stays with the process, in large pages. They are read by glibc; elsewhere they do nothing. Milliseconds "
-        "of CPU time (how much of it in the kernel).",
+        "the `MALLOC_` settings of `study.cluster.prepare_environment` and without: freed memory then stays with the "
+        "process. They are read by glibc; elsewhere they do nothing. Milliseconds of CPU time (how much of it in the "
+        "kernel).",
         columns=("Way", "Without, ms", "With, ms", "Times faster", "Peak without, MB", "with"),
         rows=tuple(
             (

@@ -74,8 +74,7 @@ def prepare_environment(*, joins: bool = False) -> None:
 
     Ray's own lines are silenced: the study has its own view. A local Ray is kept on the loopback interface. The C
     library keeps freed memory for the next operation, since mapping large edge tensors anew at each costs more than the
-    arithmetic; it keeps it once, not once for each of the threads in which a worker runs its trials, and in large pages
-    where the kernel grants them to who asks.
+    arithmetic; it keeps it once, not once for each of the threads in which a worker runs its trials.
     What the user has set stands.
 
     Args:
@@ -91,7 +90,6 @@ def prepare_environment(*, joins: bool = False) -> None:
         "MALLOC_ARENA_MAX": "1",
         "MALLOC_MMAP_THRESHOLD_": str(256 * 2**20),
         "MALLOC_TRIM_THRESHOLD_": str(2**30),
-        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     }
     if joins:
         settings["RAY_NUM_REDIS_GET_RETRIES"] = "1"

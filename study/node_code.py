@@ -33,7 +33,7 @@ LARGEST_BYTES = 100 * 2**20
 JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """By this variable Ray tells a job's driver what the job named."""
 
-SENT_SETTINGS = ("MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
+SENT_SETTINGS = ("MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
 """Environment variables of :func:`study.cluster.prepare_environment` that a worker reads when it starts."""
 
 
