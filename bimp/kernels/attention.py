@@ -117,7 +117,8 @@ class _Attend(torch.autograd.Function):
         weights = attention if beta_hat is None else attention * beta_hat.unsqueeze(1)
         grad_rows = grad.reshape(-1, columns.width)
         weights_by_source = weights.index_select(0, adjacency.by_source)
-        grad_values = _sums_by_head(grad_rows, weights_by_source, adjacency.runs_out_of(heads, columns.slots))
+        runs_out = adjacency.runs_out_of(heads, columns.slots)
+        grad_values = _sums_by_head(grad_rows, weights_by_source, runs_out)
         grad_weights = _dots_by_head(
             grad_rows, columns.rows_of_heads(mapped), adjacency.runs_into(heads, columns.slots)
         )

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from bimp.adjacency import Adjacency, Block
 from bimp.kernels.linear import gradient_of_map, product
+from bimp.kernels.room import empty_with_room
 from bimp.kernels.segments import sum_of_runs
 from bimp.layers.row_norm import RowNorm
 
@@ -75,7 +76,7 @@ class _EdgeGates(torch.autograd.Function):
         mean, inverse_std, of_batch = layer.norm.statistics(raw)
         scale = norm_weight * inverse_std
         shift = norm_bias - mean * scale
-        new_e_hat = torch.empty_like(raw)
+        new_e_hat = empty_with_room(*raw.shape, like=raw)
         sums, totals = [], []
         for block in adjacency.blocks:
             rows, new_rows = raw[block.edges], new_e_hat[block.edges]
@@ -108,9 +109,10 @@ class _EdgeGates(torch.autograd.Function):
         by_source, starts = adjacency.by_source, adjacency.source_starts
         at_source = sum_of_runs(back.raw, by_source, starts)
         grad_values = sum_of_runs(back.sent, by_source, starts)
+        of_nodes = [at_source, at_destination, grad_values, grad_nodes]
         is_shared = saved.e_hat.shape[0] == 1 != adjacency.num_edges
         return (
-            torch.cat([at_source, at_destination, grad_values, grad_nodes], dim=1),
+            torch.cat(of_nodes, dim=1, out=empty_with_room(len(at_source), 4 * at_source.shape[1], like=at_source)),
             back.new_e_hat.sum(0, keepdim=True) if is_shared else back.new_e_hat,
             grad_weight,
             back.beta_hat,
@@ -192,7 +194,8 @@ def _backward_through_gates(layer: EdgeGates, saved: _Saved, grad_nodes: Tensor,
     grad_sum = grad_nodes / saved.total
     grad_total = (grad_sum * saved.aggregate).neg_()
     norm_weight, norm_bias = torch.zeros_like(saved.mean), torch.zeros_like(saved.mean)
-    grad_e_hat, grad_raw, grad_sent = (torch.empty_like(saved.raw) for _ in range(3))
+    grad_e_hat, grad_sent = torch.empty_like(saved.raw), torch.empty_like(saved.raw)
+    grad_raw = empty_with_room(*saved.raw.shape, like=saved.raw)
     grad_by_gate = torch.empty_like(saved.raw) if layer.gate_by_raw else None
     grad_beta_hat = None if saved.beta_hat is None else torch.empty_like(saved.beta_hat)
     for block in adjacency.blocks:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bimp.kernels.choice import kernels_serve
+from bimp.kernels.room import MULTIPLE, first_rows, with_room
 
 FEWEST_ROWS = 256
 FEWEST_COLUMNS = 16
@@ -41,8 +42,7 @@ def linear(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``rows @ weight.T + bias`` of two-dimensional tensors in main memory, without a gradient."""
     if _HAS_ONEDNN and rows.dtype == torch.float32 and rows.numel() > 0:
-        result: Tensor = torch.ops.mkldnn._linear_pointwise(_dense(rows), _dense(weight), bias, "none", [], "")
-        return result
+        return first_rows(_by_onednn(with_room(rows), weight, bias), len(rows))
     return F.linear(rows, weight, bias)
 
 
@@ -51,9 +51,19 @@ def gradient_of_map(grad: Tensor, rows: Tensor) -> Tensor:
 
     oneDNN takes its first factor row by row, for which PyTorch copies it turned: the narrower of both goes first.
     """
+    whole = len(rows) // MULTIPLE * MULTIPLE
+    if not (_HAS_ONEDNN and rows.dtype == torch.float32) or whole == 0:
+        return grad.t() @ rows
     if grad.shape[1] > rows.shape[1]:
-        return product(rows.t(), grad.t()).t()
-    return product(grad.t(), rows.t())
+        gradient = _by_onednn(rows[:whole].t(), grad[:whole].t(), None).t()
+    else:
+        gradient = _by_onednn(grad[:whole].t(), rows[:whole].t(), None)
+    return gradient.addmm_(grad[whole:].t(), rows[whole:]) if whole < len(rows) else gradient
+
+
+def _by_onednn(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(_dense(rows), _dense(weight), bias, "none", [], "")
+    return result
 
 
 def _dense(matrix: Tensor) -> Tensor:
