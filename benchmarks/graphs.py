@@ -20,8 +20,8 @@ Draw = Callable[[np.random.Generator, int], PackedGraphs]
 """Draws so many graphs."""
 
 SEED = 0
-BATCHES = 3
-"""Different batches of a workload: the graphs that are drawn are just enough for them."""
+BATCHES = 9
+"""Different batches of a workload, one for each turn: in training, too, no batch has the size of the one before."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,9 +119,9 @@ def _write(page: list[Table]) -> None:
         f"Networks of {widths}, K = {NUM_CLUSTERS}, on graphs drawn with the sizes, degrees and inputs of the "
         "benchmark's, under the allocator settings of a study's workers. All about a dataset and a depth was timed in "
         f"one process, in turns ({turns}; {WARM_UP} before them are not counted): in each turn everything ran once, on "
-        f"the same one of {BATCHES} batches. Times are medians; ratios are of CPU time, the median of the quotients "
-        "within a turn and, in parentheses, their quartiles. The machine may have had other work: ratios travel, "
-        "milliseconds do not.",
+        f"the same batch, another one of {BATCHES} in every turn. Times are medians; ratios are of CPU time, the "
+        "median of the quotients within a turn and, in parentheses, their quartiles. The machine may have had other "
+        "work: ratios travel, milliseconds do not.",
         "Not measured here: a GPU.",
     )
     write_part("step", "Training steps", paragraphs, page)

@@ -16,6 +16,7 @@ from torch import Tensor
 from bimp.adjacency import Adjacency
 from bimp.head_runs import HeadRuns
 from bimp.kernels.exponential import exp_
+from bimp.kernels.room import empty_like_with_room, first_rows, starts_with_room
 from bimp.kernels.segments import sparse, sum_of_runs
 
 MOST_UNUSED = 1 / 8
@@ -116,12 +117,9 @@ class _Attend(torch.autograd.Function):
         heads = columns.heads
         weights = attention if beta_hat is None else attention * beta_hat.unsqueeze(1)
         grad_rows = grad.reshape(-1, columns.width)
-        weights_by_source = weights.index_select(0, adjacency.by_source)
-        runs_out = adjacency.runs_out_of(heads, columns.slots)
-        grad_values = _sums_by_head(grad_rows, weights_by_source, runs_out)
-        grad_weights = _dots_by_head(
-            grad_rows, columns.rows_of_heads(mapped), adjacency.runs_into(heads, columns.slots)
-        )
+        grad_values = _sums_by_source(grad_rows, weights, columns, adjacency)
+        runs_into = adjacency.runs_into(heads, columns.slots)
+        grad_weights = _dots_by_head(grad_rows, columns.rows_of_heads(mapped), runs_into)
         grad_beta_hat = None
         if beta_hat is not None and ctx.needs_input_grad[1]:
             grad_beta_hat = (grad_weights * attention).sum(1)
@@ -135,13 +133,12 @@ class _Attend(torch.autograd.Function):
         grad_logits = torch.ops.aten.leaky_relu_backward(grad_logits, signs, ctx.slope, False)
         grad_source = sum_of_runs(grad_logits, adjacency.by_source, adjacency.source_starts)
         grad_destination = sum_of_runs(grad_logits, adjacency.each_edge, adjacency.starts)
-        grad_mapped = grad_values.view(len(mapped), -1)
         if columns.slots > heads:
-            grad_mapped[:, columns.source] = grad_source
-            grad_mapped[:, columns.destination] = grad_destination
-        else:
-            grad_mapped = torch.cat([grad_mapped, grad_source, grad_destination], dim=1)
-        return grad_mapped, grad_beta_hat, None, None, None
+            grad_values[:, columns.source] = grad_source
+            grad_values[:, columns.destination] = grad_destination
+            return grad_values, grad_beta_hat, None, None, None
+        parts = [grad_values, grad_source, grad_destination]
+        return torch.cat(parts, dim=1, out=empty_like_with_room(mapped)), grad_beta_hat, None, None, None
 
 
 def _logits(at_source: Tensor, at_destination: Tensor, adjacency: Adjacency, slope: float) -> Tensor:
@@ -164,6 +161,14 @@ def _largest(at_source: Tensor, at_destination: Tensor, adjacency: Adjacency, sl
 def _sums_by_head(rows: Tensor, weights: Tensor, runs: HeadRuns) -> Tensor:
     """For each run the sum of the other ends' ``rows``, each times its weight of ``[edges, heads]``."""
     return sum_of_runs(rows, runs.rows, runs.starts, weights.view(-1).index_select(0, runs.order))
+
+
+def _sums_by_source(rows: Tensor, weights: Tensor, columns: HeadColumns, adjacency: Adjacency) -> Tensor:
+    """For each source the sum of its destinations' ``rows``, ``[nodes, slots * width]``; 0 in slots of no head."""
+    runs = adjacency.runs_out_of(columns.heads, columns.slots)
+    in_runs = weights.index_select(0, adjacency.by_source).view(-1).index_select(0, runs.order)
+    sums = sum_of_runs(rows, runs.rows, starts_with_room(runs.starts, columns.slots), in_runs)
+    return first_rows(sums.view(-1, columns.slots * columns.width), adjacency.num_nodes)
 
 
 def _dots_by_head(at_destination: Tensor, at_source: Tensor, runs: HeadRuns) -> Tensor:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bimp.adjacency import Adjacency, Block
 from bimp.kernels.linear import gradient_of_map, product
-from bimp.kernels.room import empty_with_room
+from bimp.kernels.room import empty_like_with_room, empty_with_room
 from bimp.kernels.segments import sum_of_runs
 from bimp.layers.row_norm import RowNorm
 
@@ -76,7 +76,7 @@ class _EdgeGates(torch.autograd.Function):
         mean, inverse_std, of_batch = layer.norm.statistics(raw)
         scale = norm_weight * inverse_std
         shift = norm_bias - mean * scale
-        new_e_hat = empty_with_room(*raw.shape, like=raw)
+        new_e_hat = empty_like_with_room(raw)
         sums, totals = [], []
         for block in adjacency.blocks:
             rows, new_rows = raw[block.edges], new_e_hat[block.edges]
@@ -195,7 +195,7 @@ def _backward_through_gates(layer: EdgeGates, saved: _Saved, grad_nodes: Tensor,
     grad_total = (grad_sum * saved.aggregate).neg_()
     norm_weight, norm_bias = torch.zeros_like(saved.mean), torch.zeros_like(saved.mean)
     grad_e_hat, grad_sent = torch.empty_like(saved.raw), torch.empty_like(saved.raw)
-    grad_raw = empty_with_room(*saved.raw.shape, like=saved.raw)
+    grad_raw = empty_like_with_room(saved.raw)
     grad_by_gate = torch.empty_like(saved.raw) if layer.gate_by_raw else None
     grad_beta_hat = None if saved.beta_hat is None else torch.empty_like(saved.beta_hat)
     for block in adjacency.blocks:

@@ -19,6 +19,11 @@ def empty_with_room(num_rows: int, width: int, like: Tensor) -> Tensor:
     return first_rows(like.new_empty(num_rows + _missing(num_rows), width), num_rows)
 
 
+def empty_like_with_room(rows: Tensor) -> Tensor:
+    """As ``rows``, of any content, with room behind."""
+    return empty_with_room(rows.shape[0], rows.shape[1], rows)
+
+
 def first_rows(matrix: Tensor, num_rows: int) -> Tensor:
     """The first rows of a contiguous matrix as a tensor of their own on the same memory.
 
@@ -28,9 +33,15 @@ def first_rows(matrix: Tensor, num_rows: int) -> Tensor:
     return matrix.new_empty(0).set_(matrix.untyped_storage(), 0, (num_rows, width), (width, 1))
 
 
-def starts_with_room(starts: Tensor) -> Tensor:
-    """Where runs begin and end, ``[runs + 1]``, followed by runs of nothing whose sums are the room."""
-    return torch.cat([starts, starts[-1:].expand(_missing(len(starts) - 1))])
+def starts_with_room(starts: Tensor, runs_a_row: int = 1) -> Tensor:
+    """Where runs begin and end, ``[runs + 1]``, followed by runs of nothing whose sums are the room.
+
+    Args:
+        starts: of the runs.
+        runs_a_row: runs whose sums lie side by side in a row.
+    """
+    num_rows = (len(starts) - 1) // runs_a_row
+    return torch.cat([starts, starts[-1:].expand(_missing(num_rows) * runs_a_row)])
 
 
 def with_room(rows: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bimp.kernels.exponential import exp_
-from bimp.kernels.room import empty_with_room
+from bimp.kernels.room import empty_like_with_room
 from bimp.layers.row_norm import RowNorm
 
 Activation = Literal["relu", "elu", "none"]
@@ -45,7 +45,7 @@ class _UpdateRows(torch.autograd.Function):
         mean, inverse_std, of_rows = norm.statistics(rows)
         scale = weight * inverse_std
         shift = bias - mean * scale
-        updated = torch.addcmul(shift, rows, scale, out=empty_with_room(*rows.shape, like=rows))
+        updated = torch.addcmul(shift, rows, scale, out=empty_like_with_room(rows))
         if activation == "relu":
             updated.relu_()
         elif activation == "elu":
@@ -61,7 +61,7 @@ class _UpdateRows(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, mean, inverse_std, scale, shift = ctx.saved_tensors
-        grad_rows = torch.addcmul(shift, rows, scale, out=empty_with_room(*rows.shape, like=rows))
+        grad_rows = torch.addcmul(shift, rows, scale, out=empty_like_with_room(rows))
         if ctx.activation == "relu":
             torch.ops.aten.threshold_backward.grad_input(grad, grad_rows, 0, grad_input=grad_rows)
         elif ctx.activation == "elu":

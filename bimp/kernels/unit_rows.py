@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bimp.kernels.room import empty_with_room
+from bimp.kernels.room import empty_like_with_room
 
 SHORTEST = 1e-12
 """Rows are divided by no less, as ``torch.nn.functional.normalize`` does."""
@@ -32,7 +32,7 @@ class _PositiveUnitRows(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         unit, lengths = ctx.saved_tensors
-        grad_unit = empty_with_room(*unit.shape, like=unit)
+        grad_unit = empty_like_with_room(unit)
         torch.ops.aten.threshold_backward.grad_input(grad, unit, 0, grad_input=grad_unit)
         # What lies along the row changes its length only, unless that is too short to be divided by.
         along = (grad_unit * unit).sum(1, keepdim=True).mul_(lengths > SHORTEST)
