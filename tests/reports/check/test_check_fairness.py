@@ -1,0 +1,87 @@
+"""Findings about arms that face each other without the same means."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_studies import SEEDS, trial, write_study
+from one_fault import Change, is_first_run, is_gated, is_gated_confirm, is_gated_search, keys, only
+from searched_study import GATED, VANILLA, changed, clean_study, curve, search_trial
+
+from reports.check import check
+from study.records import TrialRecord
+
+
+def test_over_budget(tmp_path: Path) -> None:
+    assert check(clean_study(tmp_path / "equal", changed(is_gated_confirm, params=100_000))) == ()
+    found = only(check(clean_study(tmp_path / "over", changed(is_first_run, params=100_001))), "over-budget", "forbids")
+    assert (found.found, found.keys) == ("100001 parameters for a budget of 100000", keys(is_first_run))
+
+
+def without_search_trial(number: int) -> Change:
+    return lambda trials: [record for record in trials if not (is_gated_search(record) and record.number == number)]
+
+
+def test_unequal_search(tmp_path: Path) -> None:
+    found = only(check(clean_study(tmp_path, without_search_trial(7))), "unequal-search", "warns")
+    assert found.found == "7 search trials, against 8 of ZINC GCN 100k L4, which it faces"
+
+
+def test_less_than_half_of_the_other_arms_search_forbids(tmp_path: Path) -> None:
+    def change(trials: list[TrialRecord]) -> list[TrialRecord]:
+        more = [search_trial(VANILLA, 8 + place, 4e-4 + place / 1e5, [0.99], "pruned") for place in range(9)]
+        return [*trials, *more]
+
+    found = only(check(clean_study(tmp_path, change)), "unequal-search", "forbids")
+    assert found.found == "8 search trials, against 17 of ZINC GCN 100k L4, which it faces"
+
+
+def test_a_baseline_with_nothing_to_search_warns(tmp_path: Path) -> None:
+    cells = [{**VANILLA, "trials": 0}, GATED]
+
+    def change(trials: list[TrialRecord]) -> list[TrialRecord]:
+        fixed = [replace(record, chosen_from=None) if not is_gated(record) else record for record in trials]
+        return [record for record in fixed if is_gated(record) or record.phase == "confirm"]
+
+    found = only(check(clean_study(tmp_path, change, cells)), "unequal-search", "warns")
+    assert found.found.startswith("8 search trials, against 0 of")
+
+
+def test_unequal_epochs_of_searches(tmp_path: Path) -> None:
+    # The vanilla search trained for 6 * 6 + 2 * 2 = 40 epochs.
+    longer = curve([0.9, 0.9, *[0.7] * 18])
+
+    def change(trials: list[TrialRecord]) -> list[TrialRecord]:
+        return [
+            replace(record, epochs=longer) if is_gated_search(record) and record.number == 7 else record
+            for record in trials
+        ]
+
+    assert check(clean_study(tmp_path / "less", change)) == ()  # 38 + 20 = 58 epochs, not over 60
+    longer = curve([0.9, 0.9, *[0.7] * 21])
+    found = only(check(clean_study(tmp_path / "more", change)), "unequal-epochs", "warns")
+    assert found.found == "its search trained for 61 epochs, against 40 of ZINC GCN 100k L4"
+
+
+def test_unequal_epochs_of_runs(tmp_path: Path) -> None:
+    found = only(check(clean_study(tmp_path, changed(is_gated_confirm, max_epochs=2000))), "unequal-epochs", "warns")
+    assert found.found == "its runs may train for 2000 epochs, against 1000 of ZINC GCN 100k L4"
+
+
+@pytest.mark.parametrize(
+    ("params", "budget", "is_told"), [(125_651, None, True), (108_230, None, False), (125_651, 1, False)]
+)
+def test_unequal_size(tmp_path: Path, params: int, budget: int | None, is_told: bool) -> None:
+    """5% above 103,077 are 108,230.85."""
+    cells = [{**cell, "budget": budget and 200_000, "hidden_dim": None if budget else 145} for cell in (VANILLA, GATED)]
+    records = [
+        trial(cell, seed, 0.4 + seed / 1000, params=size)
+        for cell, size in zip(cells, (103_077, params), strict=True)
+        for seed in SEEDS
+    ]
+    found = [one for one in check(write_study(tmp_path, cells, records)) if one.kind == "unequal-size"]
+    assert bool(found) is is_told
+    if found:
+        name = "ZINC GCN h145 L4"
+        assert found[0].found == f"125651 parameters, against 103077 of {name}, which it faces, without a budget"
+        assert (found[0].severity, found[0].cell) == ("warns", GATED["id"])

@@ -1,0 +1,116 @@
+"""Addresses of MLflow: which are refused, how one that holds a secret is shown, and where a mirror lies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.location import location
+from study.tracking import (
+    MirrorError,
+    default_tracking_uri,
+    masked,
+    masked_text,
+    require_tracking_uri,
+    to_fill_in,
+    ui_command,
+    ui_page,
+)
+from study.tracking.address import _one_name, in_shell, set_client_settings
+from study.tracking.database import create_database
+
+
+@pytest.mark.parametrize("uri", ["foo://bar", "runs.db", "ftp://host/x"])
+def test_an_address_that_mlflow_could_never_open_is_refused(uri: str) -> None:
+    with pytest.raises(MirrorError, match="expected a URI that begins with one of sqlite"):
+        require_tracking_uri(uri)
+
+
+@pytest.mark.parametrize("uri", ["sqlite:////tmp/m.db", "http://127.0.0.1:5000", "mysql+pymysql://u:p@h/d"])
+def test_known_addresses_pass(uri: str) -> None:
+    require_tracking_uri(uri)
+
+
+@pytest.mark.parametrize("uri", ["http://", "https:///path", "http://:5000", "http://host:port", "http://host:99999"])
+def test_a_server_without_a_host_or_port_is_refused(uri: str) -> None:
+    with pytest.raises(MirrorError, match=f"^--mlflow {uri}: found no server in it, expected https?://HOST:PORT$"):
+        require_tracking_uri(uri)
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("sqlite:////home/me@work/mlflow.db", "sqlite:////home/me@work/mlflow.db"),
+        ("http://localhost:5000", "http://localhost:5000"),
+        ("https://me:secret@host:443/path", "https://me:***@host:443/path"),
+        ("https://token@host", "https://***@host"),
+        ("postgresql+psycopg2://me:a/b@c#d@host/db", "postgresql+psycopg2://me:***@host/db"),
+        (
+            "postgresql://host/db?user=me&password=secret&sslmode=require",
+            "postgresql://host/db?user=me&password=***&sslmode=require",
+        ),
+        ("mysql://:secret@host/db", "mysql://:***@host/db"),
+        ("https://host/?access_TOKEN=secret", "https://host/?access_TOKEN=***"),
+    ],
+)
+def test_an_address_is_printed_without_its_secrets(uri: str, shown: str) -> None:
+    assert masked(uri) == shown
+    assert masked_text(f"cannot reach {uri} now", uri) == f"cannot reach {shown} now"
+
+
+@given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="?"), min_size=4))
+def test_no_password_survives(password: str) -> None:
+    assert masked(f"postgresql://me:{password}@host/db") == "postgresql://me:***@host/db"
+
+
+def test_the_pages_open_with_one_command(tmp_path: Path) -> None:
+    command = ui_command(f"sqlite:///{tmp_path}/my results/mlflow.db", port=5001)
+    assert f"--backend-store-uri 'sqlite:///{tmp_path}/my results/mlflow.db'" in command
+    assert "--host 127.0.0.1 --port 5001" in command
+    assert ui_command("https://me:secret@host/path") == "https://host/path", "the browser asks"
+    assert ui_page(port=5001) == "http://127.0.0.1:5001/#/experiments/1?workflowType=machine_learning"
+
+
+def test_what_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "77")
+    monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
+    set_client_settings()
+    assert os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "77"
+    assert os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] == "0"
+
+
+def test_a_secret_is_left_out_of_commands_and_what_to_fill_in_is_told() -> None:
+    assert in_shell("http://host:5000") == "http://host:5000"
+    assert in_shell("sqlite:////my results/mlflow.db") == "'sqlite:////my results/mlflow.db'"
+    assert to_fill_in("http://host:5000") == ""
+    secret = "postgresql://me:hunter2@host/db"
+    assert in_shell(secret) == '"$MLFLOW_TRACKING_URI"'
+    assert to_fill_in(secret) == ("where MLFLOW_TRACKING_URI is postgresql://me:***@host/db, with what *** stands for")
+    assert '--backend-store-uri "$MLFLOW_TRACKING_URI" ' in ui_command(secret)
+
+
+class TestMirrorOfAnObjectStore:
+    def place(self, url: str) -> str:
+        return default_tracking_uri(location(url)).removeprefix("sqlite:///")
+
+    def test_has_a_folder_of_its_own(self, bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        bucket = bucket_url.removeprefix("s3://")
+        assert self.place(f"{bucket_url}/zinc") == f"{tmp_path}/results/s3+{bucket}+zinc/mlflow.db"
+        assert self.place(f"{bucket_url}/") == f"{tmp_path}/results/s3+{bucket}/mlflow.db"
+        assert default_tracking_uri(Path("results/zinc")) == f"sqlite:///{tmp_path}/results/zinc/mlflow.db"
+        create_database(default_tracking_uri(location(f"{bucket_url}/a +b")))
+        assert (tmp_path / "results" / f"s3+{bucket}+a~20~2Bb" / "mlflow.db").exists()
+
+    @given(st.lists(st.text(min_size=1, max_size=60), min_size=2, max_size=2, unique=True))
+    def test_no_two_share_one_and_none_leads_out(self, urls: list[str]) -> None:
+        one, other = (_one_name(f"s3://bucket/{url}") for url in urls)
+        if urls[0].rstrip("/") != urls[1].rstrip("/"):
+            assert one != other
+        assert "/" not in one
+        assert one.startswith("s3+bucket")
+        assert len(one) <= 170
