@@ -9,6 +9,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from bimp.gated_runs import GatedRuns
 from bimp.head_runs import HeadRuns
 from bimp.padding import Padding, RealRows
 
@@ -101,6 +102,12 @@ class Adjacency:
     def destination_by_source(self) -> Tensor:
         """V of each edge, ``[edges]``, in the order of ``by_source``."""
         return self.destination.index_select(0, self.by_source)
+
+    @cached_property
+    def gated_runs(self) -> GatedRuns:
+        """What a GatedGCN layer sums on a padded batch."""
+        assert self.real_edges is not None
+        return GatedRuns(self.edge_index, self.starts, self.real_edges)
 
     @cached_property
     def each_edge(self) -> Tensor:

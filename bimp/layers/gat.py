@@ -59,7 +59,7 @@ class GATLayer(nn.Module):
             aggregate = attend(mapped, columns, beta_hat, adjacency, self.slope)
         else:
             aggregate = self._attend_plainly(self._map_nodes(h), columns, beta_hat, adjacency)
-        return next_rows(h, aggregate, self.norm, "elu", adjacency.real_nodes)
+        return next_rows(h, aggregate, self.norm, "elu", adjacency)
 
     def _map_nodes(self, h: Tensor, unused: int = 0) -> Tensor:
         """U h, and what a node adds to logits as a source and as a destination, ``[nodes, columns]``.

@@ -43,7 +43,7 @@ class GraphSAGELayer(nn.Module):
         largest = max_neighbour_rows(pooled, adjacency, beta_hat)
         own = pooled if self.concatenated_row == "pooled" else h
         updated = self.update(torch.cat([own, largest], dim=1))
-        return next_rows(h, _positive_unit_rows(updated), self.norm, "none", adjacency.real_nodes)
+        return next_rows(h, _positive_unit_rows(updated), self.norm, "none", adjacency)
 
 
 def _positive_unit_rows(rows: Tensor) -> Tensor:
