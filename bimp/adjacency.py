@@ -50,6 +50,7 @@ class Adjacency:
     num_nodes: int
     padding: Padding | None = None
     _normalised: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
+    _shares: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
     _head_runs: dict[tuple[bool, int, int], HeadRuns] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -142,8 +143,16 @@ class Adjacency:
     @cached_property
     def out_degree(self) -> Tensor:
         """Edges out of each node, ``[nodes]`` int64."""
+        if self.padding is not None:
+            return self.source_starts.diff()
         ones = torch.ones_like(self.source)
         return torch.zeros_like(self.in_degree).index_add_(0, self.source, ones)
+
+    def shares(self, dtype: torch.dtype) -> Tensor:
+        """One over the number of edges into the destination of each edge, ``[edges]``."""
+        if dtype not in self._shares:
+            self._shares[dtype] = self.in_degree.to(dtype).reciprocal().index_select(0, self.destination)
+        return self._shares[dtype]
 
     def normalised(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Weight of each edge in D^-1/2 A D^-1/2, ``[edges]``, and the row sums of that, ``[nodes]``.
@@ -158,7 +167,7 @@ class Adjacency:
         degree = 0.5 * (self.in_degree + self.out_degree).to(dtype)
         weights = (degree.index_select(0, self.source) * degree.index_select(0, self.destination)).rsqrt()
         # An edge u -> v puts half of its weight at (u, v) and half at (v, u).
-        sums = torch.zeros_like(degree).index_add(0, self.source, weights).index_add(0, self.destination, weights)
+        sums = torch.zeros_like(degree).index_add_(0, self.source, weights).index_add_(0, self.destination, weights)
         return weights, sums / 2
 
     def runs_into(self, heads: int, slots: int) -> HeadRuns:

@@ -17,6 +17,7 @@ from bimp.layers.gated_gcn import GatedGCNLayer
 from bimp.layers.gcn import GCNLayer
 from bimp.layers.graphsage import GraphSAGELayer
 from bimp.layers.own import own_layer
+from bimp.padded.aggregation import FEW_NUMBERS, embedded
 from bimp.padding import take_note
 from bimp.tasks import EdgeInput, NodeInput, TaskSpec
 
@@ -114,7 +115,7 @@ class Network(nn.Module):
             )
 
     def _node_rows(self, batch: GraphBatch) -> Tensor:
-        rows: Tensor = self.node_embedding(batch.x)
+        rows = _embed(self.node_embedding, batch.x, batch)
         wanted = self.model.pos_enc_dim
         if wanted is None:
             return rows
@@ -134,8 +135,16 @@ class Network(nn.Module):
             return _masked(shared, batch)
         if batch.edge_attr is None:
             raise ValueError(f"batch.edge_attr: found None, expected the edge inputs of {self.task.dataset}")
-        rows: Tensor = self.edge_embedding(batch.edge_attr)
+        rows = _embed(self.edge_embedding, batch.edge_attr, batch)
         return _masked(rows, batch)
+
+
+def _embed(embedding: nn.Module, inputs: Tensor, batch: GraphBatch) -> Tensor:
+    # A stack of seeds has embeddings of its own kind.
+    if batch.padding is not None and type(embedding) is nn.Embedding and embedding.num_embeddings <= FEW_NUMBERS:
+        return embedded(inputs, embedding.weight)
+    rows: Tensor = embedding(inputs)
+    return rows
 
 
 def _masked(edge_rows: Tensor, batch: GraphBatch) -> Tensor:

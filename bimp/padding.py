@@ -96,10 +96,16 @@ class RealRows:
 
 @dataclass(frozen=True, eq=False)
 class Padding:
-    """What of a padded batch is real: these nodes, these edges, and all graphs but the last."""
+    """What of a padded batch is real: these nodes, these edges, and all graphs but the last.
+
+    Attributes:
+        nodes, edges: which are.
+        members: as :func:`bimp.padded.aggregation.members` makes them.
+    """
 
     nodes: RealRows
     edges: RealRows
+    members: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
 
 
 def labelled(y: Tensor) -> Tensor:

@@ -99,7 +99,7 @@ class GatedGCNLayer(nn.Module):
         self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """The whole layer by :mod:`bimp.padded.gated_gcn`."""
-        maps = (self.edge_source, self.edge_destination, self.node_source, self.node_self)
+        maps = (self.edge_source, self.edge_destination, self.node_source, self.node_self, self.edge_self)
         layer = GatedLayer(
             adjacency=adjacency,
             edge_norm=self.edge_norm,
@@ -107,8 +107,7 @@ class GatedGCNLayer(nn.Module):
             gate_by_raw=self.edge_gate == "raw",
             epsilon=EPSILON,
         )
-        node_maps = torch.cat([each.weight for each in maps]), torch.cat([each.bias for each in maps])
-        return layer(h, e_hat, node_maps, (self.edge_self.weight, self.edge_self.bias), beta_hat)
+        return layer(h, e_hat, maps, beta_hat)
 
     def _by_kernel(
         self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None

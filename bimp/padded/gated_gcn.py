@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from bimp.adjacency import Adjacency
 from bimp.layers.row_norm import RowNorm
@@ -43,8 +44,7 @@ class GatedLayer:
         self,
         h: Tensor,
         e_hat: Tensor,
-        node_maps: tuple[Tensor, Tensor],
-        edge_map: tuple[Tensor, Tensor],
+        maps: Sequence[nn.Linear],
         beta_hat: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """The next rows of nodes and edges; those of the padding stay as they are, or become 0 where they widen.
@@ -52,21 +52,20 @@ class GatedLayer:
         Args:
             h: ``[nodes, row_dim]``.
             e_hat: ``[edges, row_dim]``, 0 on padding.
-            node_maps: ``[4 width, row_dim]`` and ``[4 width]``: A, B, V and U, one below the other, and their biases.
-            edge_map: ``[width, row_dim]`` and ``[width]``: C.
+            maps: A, B, V, U and C, each from ``row_dim`` to ``width``, with a bias.
             beta_hat: ``[edges]``, or None for 1.
         """
         outputs: tuple[Tensor, Tensor] = _GatedLayer.apply(  # type: ignore[no-untyped-call]
+            self,
             h,
             e_hat,
-            *node_maps,
-            *edge_map,
             beta_hat,
             self.edge_norm.weight,
             self.edge_norm.bias,
             self.node_norm.weight,
             self.node_norm.bias,
-            self,
+            *(each.weight for each in maps),
+            *(each.bias for each in maps),
         )
         return outputs
 
@@ -98,22 +97,21 @@ class _GatedLayer(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
+        layer: GatedLayer,
         h: Tensor,
         e_hat: Tensor,
-        node_weight: Tensor,
-        node_bias: Tensor,
-        edge_weight: Tensor,
-        edge_bias: Tensor,
         beta_hat: Tensor | None,
         edge_norm_weight: Tensor,
         edge_norm_bias: Tensor,
         node_norm_weight: Tensor,
         node_norm_bias: Tensor,
-        layer: GatedLayer,
+        *maps: Tensor,
     ) -> tuple[Tensor, Tensor]:
         nodes, edges, runs = layer.padding.nodes, layer.padding.edges, layer.adjacency.gated_runs
+        edge_weight, edge_bias = maps[4], maps[9]
         width = len(edge_weight)
         has_residual = h.shape[1] == width
+        node_bias, node_weight = _one_below_the_other(maps[5:9], maps[:4])
         mapped = torch.addmm(node_bias, h, node_weight.t())
         raw, sent = runs.to_edges.sums(mapped.view(-1, width)).chunk(2)
         raw.addmm_(e_hat, edge_weight.t())
@@ -180,18 +178,26 @@ class _GatedLayer(torch.autograd.Function):
                 grad_raw.sub_(minus_through_gate)
         grad_mapped = runs.to_nodes.sums(grads).view(num_nodes, -1)
         grad_bias = (nodes.column(grads.dtype).t() @ grad_mapped).view(-1)
+        grad_node_weight = grad_mapped.t() @ kept.h
         return (
+            None,
             _plus_product(grad_h if has_residual else None, grad_mapped, kept.node_weight),
             _plus_product(grad_new if has_residual else None, grad_raw, kept.edge_weight),
-            grad_mapped.t() @ kept.h,
-            grad_bias,
-            grad_raw.t() @ kept.e_hat,
-            grad_bias[width : 2 * width],  # every edge leads to one node, so that C's bias has the gradient of B's
             grad_beta_hat,
             *edge_norm,
             *node_norm,
-            None,
+            *grad_node_weight.chunk(4),
+            grad_raw.t() @ kept.e_hat,
+            *grad_bias.chunk(4),
+            grad_bias[width : 2 * width],  # every edge leads to one node, so that C's bias has the gradient of B's
         )
+
+
+def _one_below_the_other(biases: Sequence[Tensor], weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """All biases as one, ``[maps * width]``, and all weights, ``[maps * width, row_dim]``, in one launch."""
+    joined = torch.cat([each.reshape(-1) for each in (*biases, *weights)])
+    rows = sum(len(bias) for bias in biases)
+    return joined[:rows], joined[rows:].view(rows, -1)
 
 
 def _plus_product(rows: Tensor | None, left: Tensor, right: Tensor) -> Tensor:
