@@ -48,7 +48,8 @@ class AdamUpdate:
         with torch.no_grad():
             adam(
                 updated,
-                [parameter.grad for parameter in updated if parameter.grad is not None],
+                # The update goes through both as they lie in memory, whatever their strides.
+                [parameter.grad.contiguous() for parameter in updated if parameter.grad is not None],
                 [state["exp_avg"] for state in states],
                 [state["exp_avg_sq"] for state in states],
                 [],
