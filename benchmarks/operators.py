@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -29,7 +30,7 @@ LAUNCHES = {
     "_embedding_bag_backward": 2,  # of a maximum; of a sum it would sort
     "embedding_dense_backward": 10,  # sorts where numbers are many
 }
-"""Of an operator on a GPU, where it is known to take more than one; a large product or sum may take a second besides."""
+"""Of an operator on a GPU, where it is known to take more than one; a large product or sum may take one more."""
 TENSORS_A_LAUNCH = {"_fused_adam_": 36, "_foreach": 64, "cat": 128, "stack": 128}
 """How many tensors an operator on lists goes through in one launch."""
 
@@ -43,12 +44,12 @@ class Called:
 
 
 class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the operators that do something while it ``counts``."""
+    """Counts the operators that do something, and their launches, while it ``counts``."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.counts = False
-        self.operators = 0
+        self.counts = True
+        self.calls = 0
         self.launches = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -56,7 +57,7 @@ class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         if self.counts and not func.is_view and name not in NO_WORK:
-            self.operators += 1
+            self.calls += 1
             self.launches += _launches(name, args)
         return result
 
@@ -80,6 +81,7 @@ def operators_of_a_step(workload: Workload, backbone: Backbone, layers: int) -> 
     order = torch.arange(len(split))
     run.train(order, torch.ones)  # Adam makes its state
     counted = Counted()
+    counted.counts = False
     begin, read = Board.begin, Board.read
 
     def counted_begin(board: Board, *told: Any) -> None:
@@ -90,10 +92,6 @@ def operators_of_a_step(workload: Workload, backbone: Backbone, layers: int) -> 
         counted.counts = False
         return read(board)
 
-    Board.begin, Board.read = counted_begin, counted_read  # type: ignore[method-assign]
-    try:
-        with counted:
-            run.train(order, torch.ones)
-    finally:
-        Board.begin, Board.read = begin, read  # type: ignore[method-assign]
-    return Called(counted.operators, counted.launches)
+    with patch.object(Board, "begin", counted_begin), patch.object(Board, "read", counted_read), counted:
+        run.train(order, torch.ones)
+    return Called(counted.calls, counted.launches)

@@ -14,9 +14,7 @@ from bimp.kernels.segments import sum_of_runs
 aten = torch.ops.aten
 
 
-def attend(
-    mapped: Tensor, columns: HeadColumns, beta_hat: Tensor | None, adjacency: Adjacency, slope: float
-) -> Tensor:
+def attend(mapped: Tensor, columns: HeadColumns, beta_hat: Tensor | None, adjacency: Adjacency, slope: float) -> Tensor:
     """The nodes' aggregates, ``[nodes, heads * width]``, 0 for a node without in-neighbours.
 
     Args:
