@@ -167,8 +167,18 @@ class Adjacency:
         degree = 0.5 * (self.in_degree + self.out_degree).to(dtype)
         weights = (degree.index_select(0, self.source) * degree.index_select(0, self.destination)).rsqrt()
         # An edge u -> v puts half of its weight at (u, v) and half at (v, u).
-        sums = torch.zeros_like(degree).index_add_(0, self.source, weights).index_add_(0, self.destination, weights)
+        if self.padding is None:
+            sums = torch.zeros_like(degree).index_add_(0, self.source, weights).index_add_(0, self.destination, weights)
+        else:  # always in the same order
+            sums = self._sums(weights, self.by_source, self.source_starts)
+            sums += self._sums(weights, self.each_edge, self.starts)
         return weights, sums / 2
+
+    @staticmethod
+    def _sums(values: Tensor, picks: Tensor, starts: Tensor) -> Tensor:
+        """Of each run of places, of the values at them."""
+        sums, *_ = torch.embedding_bag(values.unsqueeze(1), picks, starts, mode=0, include_last_offset=True)
+        return sums.squeeze(1)
 
     def runs_into(self, heads: int, slots: int) -> HeadRuns:
         """The edges into each node, once for each of ``heads`` heads.
