@@ -167,8 +167,7 @@ class BilateralGate(nn.Module):
     def _beta_hat(self, soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
         adjacency = batch.adjacency
         if self.gate == "uniform":
-            shares = adjacency.in_degree.to(soft_assignment.dtype).reciprocal()
-            return shares.index_select(0, adjacency.destination)
+            return adjacency.shares(soft_assignment.dtype)
         is_plain = self.metric.bias is None and not self.metric_relu and self.distance_epsilon == 0
         if adjacency.padding is not None and is_plain and self.normalisation == "sigmoid":
             return beta_hat_of(self._mapped(soft_assignment), adjacency, self.sigma_m, self.epsilon)

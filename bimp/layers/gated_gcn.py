@@ -54,7 +54,8 @@ class GatedGCNLayer(nn.Module):
 
         Args:
             h: ``[nodes, row_dim]``.
-            e_hat: ``[edges, row_dim]``, or ``[1, row_dim]`` for all edges.
+            e_hat: ``[edges, row_dim]``, or ``[1, row_dim]`` for all edges. On a padded batch there is a row for each
+                edge, 0 on padding.
             adjacency: of the edges.
             beta_hat: ``[edges]``, the factor of each message; None: 1.
         """

@@ -179,10 +179,14 @@ class _GatedLayer(torch.autograd.Function):
         grad_mapped = runs.to_nodes.sums(grads).view(num_nodes, -1)
         grad_bias = (nodes.column(grads.dtype).t() @ grad_mapped).view(-1)
         grad_node_weight = grad_mapped.t() @ kept.h
+        if layer.gate_by_raw or not has_residual or grad_new is None:
+            grad_old = _plus_product(grad_new if has_residual else None, grad_raw, kept.edge_weight)
+        else:
+            grad_old = grad_new.addmm_(grad_raw, kept.edge_weight)  # a tensor of this function's own
         return (
             None,
             _plus_product(grad_h if has_residual else None, grad_mapped, kept.node_weight),
-            _plus_product(grad_new if has_residual else None, grad_raw, kept.edge_weight),
+            grad_old,
             grad_beta_hat,
             *edge_norm,
             *node_norm,

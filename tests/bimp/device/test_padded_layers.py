@@ -68,6 +68,9 @@ def outcome(layer: nn.Module, batch: GraphBatch, inputs: list[Tensor], counts: l
     outputs = list(result) if isinstance(result, tuple) else [result]
     if batch.padding is not None:
         take_note(batch.padding)
+        for value, output, count in zip(given, outputs, counts, strict=False):
+            kept = value[count:] if value.shape == output.shape else torch.zeros_like(output[count:])
+            assert torch.equal(output[count:], kept)  # a layer adds nothing to the padding
     generator = torch.Generator().manual_seed(3)
     real = [output[:count] for output, count in zip(outputs, counts, strict=False)]
     factors = [torch.randn(output.shape, generator=generator, dtype=output.dtype) for output in real]
