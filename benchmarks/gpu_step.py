@@ -7,6 +7,7 @@ ones; ``--quick`` measures 4 layers in a few turns and writes nothing.
 from __future__ import annotations
 
 import argparse
+from dataclasses import astuple
 from pathlib import Path
 
 import torch
@@ -73,11 +74,15 @@ def operators_table() -> Table:
     return Table(
         title="Operators of a step",
         note="Operators that a training step with boosting calls on a padded ZINC-like batch, its gathering, Adam and "
-        "measurements included, views and allocations left out: each is one launch or more. A captured step is one "
-        "call of the host.",
-        columns=("Backbone", *(f"{layers} layers" for layers in LAYERS)),
+        "measurements included, views and allocations left out; and launches, where more than one is known of an "
+        "operator on a GPU (benchmarks/operators.py has the list: a sort counts 8, Adam one for 36 parameters). What "
+        "the libraries for products and sums part into two is not known here. A captured step is one call of the host.",
+        columns=("Backbone", *(f"{layers} layers, {what}" for layers in LAYERS for what in ("operators", "launches"))),
         rows=tuple(
-            (backbone, *(f"{operators_of_a_step(drawn, backbone, layers):,}" for layers in LAYERS))
+            (
+                backbone,
+                *(f"{count:,}" for layers in LAYERS for count in astuple(operators_of_a_step(drawn, backbone, layers))),
+            )
             for backbone in BACKBONES
         ),
         labels=1,

@@ -9,6 +9,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from bimp.gated_runs import GatedRuns
 from bimp.head_runs import HeadRuns
 from bimp.padding import Padding, RealRows
 
@@ -49,6 +50,7 @@ class Adjacency:
     num_nodes: int
     padding: Padding | None = None
     _normalised: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
+    _shares: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
     _head_runs: dict[tuple[bool, int, int], HeadRuns] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -103,6 +105,12 @@ class Adjacency:
         return self.destination.index_select(0, self.by_source)
 
     @cached_property
+    def gated_runs(self) -> GatedRuns:
+        """What a GatedGCN layer sums on a padded batch."""
+        assert self.real_edges is not None
+        return GatedRuns(self.edge_index, self.starts, self.real_edges)
+
+    @cached_property
     def each_edge(self) -> Tensor:
         """0 to ``edges - 1``."""
         return torch.arange(self.num_edges, device=self.edge_index.device)
@@ -135,8 +143,16 @@ class Adjacency:
     @cached_property
     def out_degree(self) -> Tensor:
         """Edges out of each node, ``[nodes]`` int64."""
+        if self.padding is not None:
+            return self.source_starts.diff()
         ones = torch.ones_like(self.source)
         return torch.zeros_like(self.in_degree).index_add_(0, self.source, ones)
+
+    def shares(self, dtype: torch.dtype) -> Tensor:
+        """One over the number of edges into the destination of each edge, ``[edges]``."""
+        if dtype not in self._shares:
+            self._shares[dtype] = self.in_degree.to(dtype).reciprocal().index_select(0, self.destination)
+        return self._shares[dtype]
 
     def normalised(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Weight of each edge in D^-1/2 A D^-1/2, ``[edges]``, and the row sums of that, ``[nodes]``.
@@ -151,8 +167,18 @@ class Adjacency:
         degree = 0.5 * (self.in_degree + self.out_degree).to(dtype)
         weights = (degree.index_select(0, self.source) * degree.index_select(0, self.destination)).rsqrt()
         # An edge u -> v puts half of its weight at (u, v) and half at (v, u).
-        sums = torch.zeros_like(degree).index_add(0, self.source, weights).index_add(0, self.destination, weights)
+        if self.padding is None:
+            sums = torch.zeros_like(degree).index_add_(0, self.source, weights).index_add_(0, self.destination, weights)
+        else:  # always in the same order
+            sums = self._sums(weights, self.by_source, self.source_starts)
+            sums += self._sums(weights, self.each_edge, self.starts)
         return weights, sums / 2
+
+    @staticmethod
+    def _sums(values: Tensor, picks: Tensor, starts: Tensor) -> Tensor:
+        """Of each run of places, of the values at them."""
+        sums, *_ = torch.embedding_bag(values.unsqueeze(1), picks, starts, mode=0, include_last_offset=True)
+        return sums.squeeze(1)
 
     def runs_into(self, heads: int, slots: int) -> HeadRuns:
         """The edges into each node, once for each of ``heads`` heads.

@@ -14,6 +14,8 @@ from bimp.data.batch import GraphBatch
 from bimp.kernels.linear import Linear
 from bimp.losses import min_cut_loss, orthogonality_loss
 from bimp.neighbourhood import softmax_over_neighbours, sum_along_edges, sum_over_neighbours
+from bimp.padded.assignment_losses import MOST_CLUSTERS, min_cut_and_orthogonality
+from bimp.padded.edge_shares import beta_hat_of
 from bimp.semantics import CutAdjacency, CutScope, GateNormalisation
 
 
@@ -105,8 +107,7 @@ class BilateralGate(nn.Module):
                 return self.forward(h.to(self.metric.weight.dtype), batch)
         soft_assignment = self.assign(h)
         beta_hat = self._beta_hat(soft_assignment, batch)
-        min_cut = self._min_cut(soft_assignment, batch)
-        orthogonality = self._orthogonality(soft_assignment, batch)
+        min_cut, orthogonality = self._losses(soft_assignment, batch)
         unsupervised_loss = min_cut + orthogonality
         if self.cut_epsilon > 0:
             shifted = self._orthogonality(soft_assignment, batch, self.cut_epsilon)
@@ -150,6 +151,13 @@ class BilateralGate(nn.Module):
     def _shifted(self, differences: Tensor) -> Tensor:
         return differences + self.metric.bias
 
+    def _losses(self, soft_assignment: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
+        """L_c and L_o."""
+        is_usual = self.cut_scope == "graph" and self.cut_adjacency == "normalised"
+        if batch.padding is not None and is_usual and soft_assignment.shape[1] <= MOST_CLUSTERS:
+            return min_cut_and_orthogonality(soft_assignment, batch)
+        return self._min_cut(soft_assignment, batch), self._orthogonality(soft_assignment, batch)
+
     def _min_cut(self, soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
         return min_cut_loss(soft_assignment, batch, self.cut_scope, self.cut_adjacency)
 
@@ -159,8 +167,10 @@ class BilateralGate(nn.Module):
     def _beta_hat(self, soft_assignment: Tensor, batch: GraphBatch) -> Tensor:
         adjacency = batch.adjacency
         if self.gate == "uniform":
-            shares = adjacency.in_degree.to(soft_assignment.dtype).reciprocal()
-            return shares.index_select(0, adjacency.destination)
+            return adjacency.shares(soft_assignment.dtype)
+        is_plain = self.metric.bias is None and not self.metric_relu and self.distance_epsilon == 0
+        if adjacency.padding is not None and is_plain and self.normalisation == "sigmoid":
+            return beta_hat_of(self._mapped(soft_assignment), adjacency, self.sigma_m, self.epsilon)
         beta = self._beta(self.distance(soft_assignment, adjacency))
         if self.normalisation == "softmax":
             return softmax_over_neighbours(beta.unsqueeze(1), adjacency).squeeze(1)

@@ -12,14 +12,17 @@ from bimp.kernels.aggregation import sum_of_graphs
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import Linear, linear
 from bimp.neighbourhood import sum_along_edges
+from bimp.padded import aggregation
 from bimp.tasks import TaskSpec
 
 
 def read_out(rows: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
     """One row for each real graph out of its nodes' (equation 4 for the mean): ``[graphs, width]``."""
-    if batch.padding is None and readout != "max" and kernels_serve(rows):
-        summed = sum_of_graphs(rows, batch.batch, batch.ptr)
-        return summed if readout == "sum" else summed / batch.ptr.diff().clamp(min=1).unsqueeze(1)
+    if readout != "max" and (batch.padding is not None or kernels_serve(rows)):
+        by_product = batch.padding is not None
+        summed = aggregation.sum_of_graphs(rows, batch) if by_product else sum_of_graphs(rows, batch.batch, batch.ptr)
+        counts = batch.ptr.diff()[: batch.num_graphs]
+        return summed if readout == "sum" else summed / counts.clamp(min=1).unsqueeze(1)
     each_row = torch.arange(batch.num_nodes, device=rows.device)
     of_graphs = F.embedding_bag(each_row, rows, batch.ptr, mode=readout, include_last_offset=True)
     return of_graphs if batch.padding is None else of_graphs[:-1]

@@ -5,7 +5,7 @@ by ``v``, as :class:`~bimp.data.batch.GraphBatch` promises: a neighbourhood is r
 without in-neighbours gets a row of zeros everywhere.
 
 Where the message is a neighbour's row, at most times one number, the ``..._neighbour_rows`` functions never write the
-messages out; in main memory :mod:`bimp.kernels` takes their place.
+messages out; in main memory :mod:`bimp.kernels` takes their place, on padded batches :mod:`bimp.padded`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from torch import Tensor
 from bimp.adjacency import Adjacency
 from bimp.kernels.aggregation import edge_sums, neighbour_max, neighbour_sum
 from bimp.kernels.choice import kernels_serve
+from bimp.padded import aggregation
 
 
 def sum_over_neighbours(messages: Tensor, adjacency: Adjacency) -> Tensor:
     """Sum of the messages ``[edges, ...]`` that reach each node, ``[nodes, ...]``."""
+    if adjacency.padding is not None:
+        return aggregation.sum_over_neighbours(messages, adjacency)
     summed = messages.new_zeros(adjacency.num_nodes, *messages.shape[1:])
     return summed.index_add(0, adjacency.destination, messages)
 
 
 def sum_along_edges(at_source: Tensor, at_destination: Tensor, adjacency: Adjacency) -> Tensor:
     """``at_source[u] + at_destination[v]`` for each edge u -> v: twice ``[nodes, width]`` to ``[edges, width]``."""
-    if kernels_serve(at_source, at_destination):
+    if adjacency.padding is not None or kernels_serve(at_source, at_destination):
         return edge_sums(at_source, at_destination, adjacency)
     return at_source.index_select(0, adjacency.source) + at_destination.index_select(0, adjacency.destination)
 
@@ -64,6 +67,8 @@ def sum_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | Non
     """
     if kernels_serve(rows, weights):
         return neighbour_sum(rows, adjacency, weights)
+    if adjacency.padding is not None:
+        return aggregation.neighbour_sum(rows, adjacency, weights)
     return F.embedding_bag(
         adjacency.source, rows, adjacency.starts, mode="sum", per_sample_weights=weights, include_last_offset=True
     )
@@ -71,7 +76,7 @@ def sum_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | Non
 
 def mean_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
     """:func:`sum_neighbour_rows` over the number of in-neighbours (not over the sum of the weights)."""
-    shares = adjacency.in_degree.to(rows.dtype).reciprocal().index_select(0, adjacency.destination)
+    shares = adjacency.shares(rows.dtype)
     return sum_neighbour_rows(rows, adjacency, shares if weights is None else weights * shares)
 
 

@@ -17,6 +17,8 @@ from bimp.layers.gated_gcn import GatedGCNLayer
 from bimp.layers.gcn import GCNLayer
 from bimp.layers.graphsage import GraphSAGELayer
 from bimp.layers.own import own_layer
+from bimp.padded.aggregation import FEW_NUMBERS, embedded
+from bimp.padding import take_note
 from bimp.tasks import EdgeInput, NodeInput, TaskSpec
 
 
@@ -95,6 +97,8 @@ class Network(nn.Module):
                 h, e_hat = layer(h, e_hat, batch.adjacency, beta_hat)
             if keep_rows:
                 rows.append(h)
+        if batch.padding is not None:
+            take_note(batch.padding)
         return NetworkOutput(
             scores=self.head(h, batch),
             unsupervised_loss=torch.stack([gate.unsupervised_loss for gate in gates]).mean(0) if gates else None,
@@ -111,7 +115,7 @@ class Network(nn.Module):
             )
 
     def _node_rows(self, batch: GraphBatch) -> Tensor:
-        rows: Tensor = self.node_embedding(batch.x)
+        rows = _embed(self.node_embedding, batch.x, batch)
         wanted = self.model.pos_enc_dim
         if wanted is None:
             return rows
@@ -128,11 +132,24 @@ class Network(nn.Module):
         if self.ones_dim is not None:
             parameter = next(self.edge_embedding.parameters())
             shared: Tensor = self.edge_embedding(parameter.new_ones(1, self.ones_dim))
-            return shared
+            return _masked(shared, batch)
         if batch.edge_attr is None:
             raise ValueError(f"batch.edge_attr: found None, expected the edge inputs of {self.task.dataset}")
-        rows: Tensor = self.edge_embedding(batch.edge_attr)
-        return rows
+        rows = _embed(self.edge_embedding, batch.edge_attr, batch)
+        return _masked(rows, batch)
+
+
+def _embed(embedding: nn.Module, inputs: Tensor, batch: GraphBatch) -> Tensor:
+    # A stack of seeds has embeddings of its own kind.
+    if batch.padding is not None and type(embedding) is nn.Embedding and embedding.num_embeddings <= FEW_NUMBERS:
+        return embedded(inputs, embedding.weight)
+    rows: Tensor = embedding(inputs)
+    return rows
+
+
+def _masked(edge_rows: Tensor, batch: GraphBatch) -> Tensor:
+    """The rows of the edges, 0 for those of the padding; in a padded batch there is one for each edge."""
+    return edge_rows if batch.padding is None else edge_rows * batch.padding.edges.column(edge_rows.dtype)
 
 
 def _require_sorted(batch: GraphBatch) -> None:

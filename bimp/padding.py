@@ -11,22 +11,42 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 UNLABELLED = -100
 """Label of a padding node or edge, which losses and metrics leave out."""
 
 
 @dataclass(frozen=True, eq=False)
+class Noted:
+    """Statistics of real rows, by which a normalisation is to move its running ones (:func:`take_note`).
+
+    Attributes:
+        norm: the normalisation.
+        mean, variance: ``[width]``; of the variance the biased one, the norm's ``eps`` added.
+        shift: ``[width]``, to be added to the mean; None: nothing.
+    """
+
+    norm: nn.BatchNorm1d
+    mean: Tensor
+    variance: Tensor
+    shift: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
 class RealRows:
-    """Which rows, of nodes or of edges, are real.
+    """Which rows, of nodes or of edges, are real; what follows from it is worked out once a batch.
 
     Attributes:
         mask: ``[rows]`` bool.
+        noted: statistics of real rows that the normalisations have not taken note of yet.
     """
 
     mask: Tensor
-    _shares: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
+    noted: list[Noted] = field(default_factory=list, init=False, repr=False)
+    _columns: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
+    _counting: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
+    _constants: dict[tuple[float, torch.dtype], Tensor] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def count(self) -> Tensor:
@@ -38,25 +58,82 @@ class RealRows:
         """What a variance over the real rows is multiplied by to be unbiased, a scalar."""
         return self.count / (self.count - 1)
 
+    def column(self, dtype: torch.dtype) -> Tensor:
+        """``[rows, 1]``: 1, and 0 for a padding row."""
+        if dtype not in self._columns:
+            self._columns[dtype] = self.mask.to(dtype).unsqueeze(1)
+        return self._columns[dtype]
+
     def share(self, dtype: torch.dtype) -> Tensor:
         """``[rows, 1]``: one over the number of real rows, and 0 for a padding row; its product sums to a mean."""
-        if dtype not in self._shares:
-            self._shares[dtype] = (self.mask.to(dtype) / self.count).unsqueeze(1)
-        return self._shares[dtype]
+        return self._counts_and_shares(dtype)[1].unsqueeze(1)
+
+    def means(self, rows: Tensor) -> Tensor:
+        """``[1, width]``: of the real rows of ``[rows, width]``; those of the padding must be finite."""
+        return self._counts_and_shares(rows.dtype)[1:] @ rows
+
+    def sums_and_means(self, rows: Tensor) -> Tensor:
+        """``[2, width]``: of the real rows of ``[rows, width]``; those of the padding must be finite."""
+        return self._counts_and_shares(rows.dtype) @ rows
+
+    def constant(self, value: float, dtype: torch.dtype) -> Tensor:
+        """``value`` as a scalar on the device, made once a batch."""
+        if (value, dtype) not in self._constants:
+            self._constants[value, dtype] = self.mask.new_full((), value, dtype=dtype)
+        return self._constants[value, dtype]
 
     def only(self, rows: Tensor) -> Tensor:
         """``rows`` with 0 in place of those of the padding."""
         return torch.where(self.mask.view(-1, *[1] * (rows.dim() - 1)), rows, 0)
 
+    def _counts_and_shares(self, dtype: torch.dtype) -> Tensor:
+        """``[2, rows]``: 1 and one over the number of real rows, both 0 for a padding row."""
+        if dtype not in self._counting:
+            ones = self.column(dtype).squeeze(1)
+            self._counting[dtype] = torch.stack([ones, ones / self.count])
+        return self._counting[dtype]
+
 
 @dataclass(frozen=True, eq=False)
 class Padding:
-    """What of a padded batch is real: these nodes, these edges, and all graphs but the last."""
+    """What of a padded batch is real: these nodes, these edges, and all graphs but the last.
+
+    Attributes:
+        nodes, edges: which are.
+        members: as :func:`bimp.padded.aggregation.members` makes them.
+    """
 
     nodes: RealRows
     edges: RealRows
+    members: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
 
 
 def labelled(y: Tensor) -> Tensor:
     """Which items carry a label, of integers that are classes: bool, as ``y``."""
     return y >= 0
+
+
+def take_note(padding: Padding) -> None:
+    """Move the running statistics of all normalisations by what they saw of the batch, all of them at once."""
+    for real in (padding.nodes, padding.edges):
+        _take_note(real)
+        real.noted.clear()
+
+
+@torch.no_grad()
+def _take_note(real: RealRows) -> None:
+    noted = real.noted
+    if not noted:
+        return
+    norms = [each.norm for each in noted]
+    shifted = [(each.mean, each.shift) for each in noted if each.shift is not None]
+    if shifted:
+        torch._foreach_add_(*zip(*shifted, strict=True))
+    variances = torch._foreach_sub([each.variance for each in noted], [norm.eps for norm in norms])
+    torch._foreach_mul_(variances, real.unbiased.to(variances[0].dtype))
+    running_means = [norm.running_mean for norm in norms if norm.running_mean is not None]
+    running_variances = [norm.running_var for norm in norms if norm.running_var is not None]
+    momenta = [norm.momentum for norm in norms if norm.momentum is not None]
+    torch._foreach_lerp_(running_means, [each.mean for each in noted], momenta)
+    torch._foreach_lerp_(running_variances, variances, momenta)
+    torch._foreach_add_([norm.num_batches_tracked for norm in norms if norm.num_batches_tracked is not None], 1)

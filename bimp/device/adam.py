@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.optim.adam import adam
@@ -46,7 +48,8 @@ class AdamUpdate:
         with torch.no_grad():
             adam(
                 updated,
-                [parameter.grad for parameter in updated if parameter.grad is not None],
+                # The update goes through both as they lie in memory, whatever their strides.
+                [parameter.grad.contiguous() for parameter in updated if parameter.grad is not None],
                 [state["exp_avg"] for state in states],
                 [state["exp_avg_sq"] for state in states],
                 [],
@@ -68,3 +71,12 @@ class AdamUpdate:
             state["exp_avg"] = torch.zeros_like(parameter)
             state["exp_avg_sq"] = torch.zeros_like(parameter)
         return state
+
+
+@torch.no_grad()
+def clipped(grads: Sequence[Tensor | None], norm: float) -> tuple[Tensor | None, ...]:
+    """As :func:`torch.nn.utils.clip_grad_norm_`, in new tensors: gradients of two parameters may be one tensor."""
+    given = [grad for grad in grads if grad is not None]
+    total = torch.nn.utils.get_total_norm(given)
+    scaled = iter(torch._foreach_mul(given, torch.clamp(norm / (total + 1e-6), max=1.0)))
+    return tuple(None if grad is None else next(scaled) for grad in grads)

@@ -59,7 +59,8 @@ class CudaGraphs:
         stream.wait_stream(self._side)
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(graph, pool=self._pool, stream=self._side):
+            # What other threads ask of CUDA meanwhile, for a measurement or a copy of their own, spoils no capture.
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._side, capture_error_mode="thread_local"):
                 step()
         except torch.OutOfMemoryError:
             raise  # the trial's own trouble: it would not fit uncaptured either

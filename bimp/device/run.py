@@ -8,7 +8,7 @@ user's own sees batches as they are, uncaptured, and a dataset that is too large
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bimp.config import BACKBONES, TrialConfig
 from bimp.data import GraphBatch, GraphSplit
-from bimp.device.adam import AdamUpdate
+from bimp.device.adam import AdamUpdate, clipped
 from bimp.device.board import Board
 from bimp.device.capture import Capture, Step, capture_on
 from bimp.device.resident import ResidentGraphs, fits
@@ -105,10 +105,11 @@ class DeviceRun:
         loss, supervised = self._loss(output, batch.y)
         # No gradient is left to accumulate into: what a capture made would be gone by the next one.
         parameters = self._update.parameters
-        for parameter, grad in zip(parameters, torch.autograd.grad(loss, parameters, allow_unused=True), strict=True):
-            parameter.grad = grad
+        grads: Sequence[Tensor | None] = torch.autograd.grad(loss, parameters, allow_unused=True)
         if self._config.train.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(parameters, self._config.train.clip_norm)
+            grads = clipped(grads, self._config.train.clip_norm)
+        for parameter, grad in zip(parameters, grads, strict=True):
+            parameter.grad = grad
         self._update()
         for parameter in parameters:
             parameter.grad = None

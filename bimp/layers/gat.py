@@ -13,6 +13,8 @@ from bimp.kernels.linear import Linear, linear
 from bimp.layers.residual import next_rows
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import softmax_over_neighbours, sum_over_neighbours
+from bimp.padded import attention
+from bimp.padded.choice import written_out
 from bimp.semantics import ATTENTION_SLOPE
 
 
@@ -57,9 +59,11 @@ class GATLayer(nn.Module):
         if self.slope >= 0 and kernels_serve(h, beta_hat):
             mapped = self._map_nodes(h, columns.unused)
             aggregate = attend(mapped, columns, beta_hat, adjacency, self.slope)
+        elif written_out(adjacency, self.norm):
+            aggregate = attention.attend(self._map_nodes(h), columns, beta_hat, adjacency, self.slope)
         else:
             aggregate = self._attend_plainly(self._map_nodes(h), columns, beta_hat, adjacency)
-        return next_rows(h, aggregate, self.norm, "elu", adjacency.real_nodes)
+        return next_rows(h, aggregate, self.norm, "elu", adjacency)
 
     def _map_nodes(self, h: Tensor, unused: int = 0) -> Tensor:
         """U h, and what a node adds to logits as a source and as a destination, ``[nodes, columns]``.
@@ -69,7 +73,8 @@ class GATLayer(nn.Module):
         """
         halves = (self.attention_source, self.attention_destination)
         by_head = self.projection.weight.view(self.heads, -1, h.shape[1])
-        weights = [self.projection.weight, *((half.unsqueeze(2) * by_head).sum(1) for half in halves)]
+        of_halves = torch.bmm(torch.stack(halves, dim=1), by_head).transpose(0, 1).reshape(-1, h.shape[1])
+        weights = [self.projection.weight, of_halves]
         weights += [h.new_zeros(unused, h.shape[1])] if unused else []
         bias = None
         if self.attention_bias is not None:

@@ -14,6 +14,8 @@ from bimp.kernels.linear import Linear, linear
 from bimp.layers.residual import add_residual, next_rows
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import sum_over_neighbours
+from bimp.padded.choice import written_out
+from bimp.padded.gated_gcn import GatedLayer
 from bimp.semantics import EdgeGate
 
 EPSILON = 1e-6
@@ -52,16 +54,19 @@ class GatedGCNLayer(nn.Module):
 
         Args:
             h: ``[nodes, row_dim]``.
-            e_hat: ``[edges, row_dim]``, or ``[1, row_dim]`` for all edges.
+            e_hat: ``[edges, row_dim]``, or ``[1, row_dim]`` for all edges. On a padded batch there is a row for each
+                edge, 0 on padding.
             adjacency: of the edges.
             beta_hat: ``[edges]``, the factor of each message; None: 1.
         """
         width = self.edge_self.out_features
+        if written_out(adjacency, self.edge_norm, self.node_norm):
+            return self._written_out(h, e_hat, adjacency, beta_hat)
         if adjacency.padding is None and e_hat.shape[1] == width and kernels_serve(h, e_hat, beta_hat):
             rows, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat)
         else:
             rows, e_hat = self._plainly(h, e_hat, adjacency, beta_hat)
-        return next_rows(h, rows, self.node_norm, "relu", adjacency.real_nodes), e_hat
+        return next_rows(h, rows, self.node_norm, "relu", adjacency), e_hat
 
     def _plainly(
         self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
@@ -90,6 +95,20 @@ class GatedGCNLayer(nn.Module):
 
     def _map_by_all(self, h: Tensor, maps: Sequence[Linear]) -> Tensor:
         return linear(h, torch.cat([each.weight for each in maps]), torch.cat([each.bias for each in maps]))
+
+    def _written_out(
+        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The whole layer by :mod:`bimp.padded.gated_gcn`."""
+        maps = (self.edge_source, self.edge_destination, self.node_source, self.node_self, self.edge_self)
+        layer = GatedLayer(
+            adjacency=adjacency,
+            edge_norm=self.edge_norm,
+            node_norm=self.node_norm,
+            gate_by_raw=self.edge_gate == "raw",
+            epsilon=EPSILON,
+        )
+        return layer(h, e_hat, maps, beta_hat)
 
     def _by_kernel(
         self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None

@@ -33,7 +33,7 @@ class GCNLayer(nn.Module):
     def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
         """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
         aggregate = self.aggregate(h, adjacency, beta_hat)
-        return next_rows(h, self.update(aggregate), self.norm, "relu", adjacency.real_nodes)
+        return next_rows(h, self.update(aggregate), self.norm, "relu", adjacency)
 
 
 def _symmetric_sum(h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None) -> Tensor:

@@ -43,10 +43,6 @@ class GraphSAGELayer(nn.Module):
         largest = max_neighbour_rows(pooled, adjacency, beta_hat)
         own = pooled if self.concatenated_row == "pooled" else h
         updated = self.update(torch.cat([own, largest], dim=1))
-        return next_rows(h, _positive_unit_rows(updated), self.norm, "none", adjacency.real_nodes)
-
-
-def _positive_unit_rows(rows: Tensor) -> Tensor:
-    if kernels_serve(rows):
-        return positive_unit_rows(rows)
-    return torch.relu(F.normalize(rows, dim=1))
+        is_few = adjacency.padding is not None or kernels_serve(updated)
+        unit = positive_unit_rows(updated) if is_few else torch.relu(F.normalize(updated, dim=1))
+        return next_rows(h, unit, self.norm, "none", adjacency)

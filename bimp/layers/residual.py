@@ -8,10 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bimp.adjacency import Adjacency
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.row_update import Activation, update_rows
 from bimp.layers.row_norm import RowNorm
-from bimp.padding import RealRows
+from bimp.padded.choice import written_out
+from bimp.padded.normalisation import update_real_rows
 
 ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -20,7 +22,7 @@ ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = {
 }
 
 
-def next_rows(before: Tensor, rows: Tensor, norm: RowNorm, activation: Activation, real: RealRows | None) -> Tensor:
+def next_rows(before: Tensor, rows: Tensor, norm: RowNorm, activation: Activation, adjacency: Adjacency) -> Tensor:
     """``before + activation(norm(rows))`` where both are equally wide, else ``activation(norm(rows))``.
 
     Args:
@@ -28,10 +30,14 @@ def next_rows(before: Tensor, rows: Tensor, norm: RowNorm, activation: Activatio
         rows: ``[rows, out_dim]``, what the layer made of them.
         norm: batch normalisation of ``rows``.
         activation: entry by entry.
-        real: which rows are, as :class:`~bimp.layers.row_norm.RowNorm` takes it.
+        adjacency: which of the nodes are real.
     """
+    real = adjacency.real_nodes
+    added = before if before.shape == rows.shape else None
     if real is None and norm.fits_kernels and kernels_serve(before, rows, norm.weight):
-        return update_rows(before if before.shape == rows.shape else None, rows, norm, activation)
+        return update_rows(added, rows, norm, activation)
+    if real is not None and written_out(adjacency, norm):
+        return update_real_rows(added, rows, norm, activation, real)
     return add_residual(before, ACTIVATIONS[activation](norm(rows, real)))
 
 

@@ -1,0 +1,111 @@
+"""Sums of neighbours, graphs and equal numbers whose backward passes need neither sort nor atomic addition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bimp.adjacency import Adjacency
+from bimp.data.batch import GraphBatch
+from bimp.kernels.segments import sum_from_destinations, sum_from_sources, sum_of_runs
+
+aten = torch.ops.aten
+
+FEW_NUMBERS = 256
+"""Embedded numbers up to which their gradient is a product with a matrix of 0 and 1."""
+
+
+def neighbour_sum(rows: Tensor, adjacency: Adjacency, weights: Tensor | None) -> Tensor:
+    """As :func:`bimp.neighbourhood.sum_neighbour_rows`."""
+    summed: Tensor = _NeighbourSum.apply(rows, weights, adjacency)  # type: ignore[no-untyped-call]
+    return summed
+
+
+def sum_over_neighbours(messages: Tensor, adjacency: Adjacency) -> Tensor:
+    """As :func:`bimp.neighbourhood.sum_over_neighbours`."""
+    rows = messages.reshape(len(messages), -1)
+    summed: Tensor = _SumOfRuns.apply(rows, adjacency.each_edge, adjacency.starts, adjacency.destination)  # type: ignore[no-untyped-call]
+    return summed.view(-1, *messages.shape[1:])
+
+
+def sum_of_graphs(rows: Tensor, batch: GraphBatch) -> Tensor:
+    """Sum of the rows of each real graph's nodes: ``[nodes, width]`` to ``[graphs, width]``.
+
+    Rows of the padding must be finite.
+    """
+    device = rows.device.type
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        with torch.autocast(device, enabled=False):  # which would sum in half precision
+            return sum_of_graphs(rows, batch)
+    return members(batch, rows.dtype) @ rows
+
+
+def members(batch: GraphBatch, dtype: torch.dtype) -> Tensor:
+    """``[graphs, nodes]``: 1 where a node is of a real graph, else 0; made once a batch."""
+    assert batch.padding is not None
+    made = batch.padding.members
+    if dtype not in made:
+        graphs = torch.arange(batch.num_graphs, device=batch.batch.device)
+        made[dtype] = (graphs.unsqueeze(1) == batch.batch).to(dtype)
+    return made[dtype]
+
+
+def embedded(numbers: Tensor, weight: Tensor) -> Tensor:
+    """``weight[numbers]``: ``[rows]`` and ``[numbers, width]``, few, to ``[rows, width]``."""
+    rows: Tensor = _Embedded.apply(numbers, weight)  # type: ignore[no-untyped-call]
+    return rows
+
+
+class _NeighbourSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weights: Tensor | None, adjacency: Adjacency) -> Tensor:
+        ctx.adjacency = adjacency
+        ctx.save_for_backward(rows if ctx.needs_input_grad[1] else None, weights)
+        return sum_from_sources(rows, adjacency, weights)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        rows, weights = ctx.saved_tensors
+        adjacency: Adjacency = ctx.adjacency
+        wants_rows, wants_weights, _ = ctx.needs_input_grad
+        grad = grad.contiguous()
+        grad_weights = None
+        if wants_weights:
+            grad_weights = aten._embedding_bag_per_sample_weights_backward(
+                grad, rows, adjacency.source, adjacency.starts, adjacency.destination, 0
+            )
+        return sum_from_destinations(grad, adjacency, weights) if wants_rows else None, grad_weights, None
+
+
+class _SumOfRuns(torch.autograd.Function):
+    """Each row is in one run, whose number is its ``owner``."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, each_row: Tensor, starts: Tensor, owner: Tensor) -> Tensor:
+        ctx.save_for_backward(owner)
+        return sum_of_runs(rows, each_row, starts)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (owner,) = ctx.saved_tensors
+        return grad.index_select(0, owner), None, None, None
+
+
+class _Embedded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, numbers: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(numbers)
+        ctx.count = len(weight)
+        return weight.index_select(0, numbers)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
+        (numbers,) = ctx.saved_tensors
+        # One product with a row for each number, which says where it stands.
+        stands = torch.arange(ctx.count, device=numbers.device).unsqueeze(1) == numbers
+        return None, stands.to(grad.dtype) @ grad
