@@ -11,7 +11,7 @@ import torch
 
 from bimp.config import BACKBONES, Backbone, ModelConfig, TrainConfig, TrialConfig
 from bimp.data import GraphSplit, PackedGraphs
-from bimp.device.run import Loss
+from bimp.device.learning import Loss
 from bimp.engine import TrainingRun
 from bimp.semantics import MODEL_SETTINGS, TRAIN_SETTINGS, Semantics, preset
 from bimp.tasks import task_of

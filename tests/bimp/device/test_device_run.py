@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from tape import TapedSteps
 
 from bimp.config import BACKBONES, Backbone, TrialConfig
 from bimp.data import GraphSplit
+from bimp.device.resident import bytes_of
 from bimp.device.shapes import Shape
 from bimp.engine import EpochResult, fit
 from bimp.measurement import Evaluation
@@ -177,19 +179,35 @@ def test_a_layer_of_the_users_own_sees_no_padding(on_device: list[TapedSteps]) -
     assert [capture.captures for capture in on_device] == []
 
 
-def test_a_dataset_that_does_not_fit_is_sent(on_device: list[TapedSteps], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bimp.device.run.fits", lambda *_: False)
-    monkeypatch.setattr("bimp.device.resident.ResidentGraphs.gather", None)
+@pytest.mark.parametrize("sent", ["nothing", "training", "validation", "training and validation"])
+def test_a_split_that_does_not_fit_is_sent_and_the_log_says_so(
+    on_device: list[TapedSteps], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sent: str
+) -> None:
+    whole = drawn("zinc", 21, encodings=3)
+    few, many = torch.arange(8), torch.arange(8, 21)
+    train, validation = (
+        GraphSplit(whole.graphs, whole.indices[part]) for part in ((few, many) if sent == "validation" else (many, few))
+    )
+    smaller, larger = sorted(bytes_of(split) for split in (train, validation))
+    limits = {"nothing": larger, "training and validation": smaller - 1}
+    monkeypatch.setattr("bimp.device.placing.fits", lambda size, _: size <= limits.get(sent, larger - 1))
     config = trial("zinc", "gated_gcn", model={"pos_enc_dim": 2})
-    train, validation = drawn("zinc", 13, encodings=3), drawn("zinc", 8, seed=1, encodings=3)
-    assert_same(results_of(config, train, validation), plainly(config, train, validation))
+    with caplog.at_level(logging.WARNING):
+        found = results_of(config, train, validation)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        name for name in ("training", "validation") if name in sent
+    ]
+    # What is resident is captured: full batches and the rest, in training and in evaluation.
+    assert on_device[0].captures >= 2 * (2 - len(caplog.records))
+    assert bool(on_device[0].captures) == (len(caplog.records) < 2)
+    assert_same(found, plainly(config, train, validation))
 
 
 def test_batches_beyond_every_bucket_are_trained_as_they_are(
     on_device: list[TapedSteps], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = [Shape(5, 20, 20), Shape(3, 12, 12)]  # most batches are larger
-    monkeypatch.setattr("bimp.device.run.drawn_shapes", lambda *_: small)
+    monkeypatch.setattr("bimp.device.passage.drawn_shapes", lambda *_: small)
     config, train, validation = trial("zinc", "gat"), drawn("zinc", 23), drawn("zinc", 8, seed=1)
     assert_same(results_of(config, train, validation), plainly(config, train, validation))
 

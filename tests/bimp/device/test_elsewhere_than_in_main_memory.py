@@ -60,6 +60,6 @@ def test_everything_of_a_step_lies_on_the_device(
 def test_a_tensor_in_main_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PackedGraphs, "to", moved)
     run = run_of("zinc", "gcn", "paper")
-    run._training.board.order = torch.zeros(12, dtype=torch.int64)
+    run._training.board.order = torch.zeros(1, 12, dtype=torch.int64)
     with pytest.raises(RuntimeError, match="device"):
         run.train(torch.arange(12), partial(draw_signs, generator=torch.Generator()))

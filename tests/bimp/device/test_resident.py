@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from bimp.data import GraphBatch, PackedGraphs
-from bimp.device.resident import ResidentGraphs, bytes_of, fits
+from bimp.data import GraphBatch, GraphSplit, PackedGraphs
+from bimp.device.placing import fits
+from bimp.device.resident import ResidentGraphs, bytes_of
 from bimp.device.shapes import Shape
 from bimp.padding import UNLABELLED
 
@@ -84,8 +85,9 @@ def test_what_a_dataset_takes_and_whether_it_fits(monkeypatch: pytest.MonkeyPatc
         labels="graph",
         pos_enc=torch.zeros(3, 2),  # 24
     )
-    assert bytes_of(graphs) == 80
-    assert fits(graphs, CPU)
+    assert bytes_of(GraphSplit(graphs, torch.tensor([0]))) == 80
+    assert bytes_of(GraphSplit(graphs, torch.tensor([0, 0]))) == 80 * 2 - 16  # both offsets begin with one 0
+    assert fits(80, CPU)
     for free, is_enough in ((320, True), (319, False)):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _, free=free: (free, 10**9))
-        assert fits(graphs, torch.device("cuda")) == is_enough
+        assert fits(80, torch.device("cuda")) == is_enough

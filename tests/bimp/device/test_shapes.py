@@ -47,8 +47,8 @@ def test_what_no_bucket_holds_or_has_no_variance(shape: Shape) -> None:
 
 def test_drawn_shapes_are_alike_at_every_call_and_end_in_one_hardly_exceeded() -> None:
     split = drawn("zinc", 64)
-    first = drawn_shapes(split, 10)
-    assert first == drawn_shapes(split, 10)
+    first = drawn_shapes([split], 10)
+    assert first == drawn_shapes([split], 10)
     whole, rest = first[: BATCHES_DRAWN + 1], first[BATCHES_DRAWN + 1 :]
     assert [{shape.graphs for shape in part} for part in (whole, rest)] == [{10}, {4}]
     for part in (whole, rest):
@@ -56,4 +56,4 @@ def test_drawn_shapes_are_alike_at_every_call_and_end_in_one_hardly_exceeded() -
         assert part[-1].edges >= max(shape.edges for shape in part)
     mean = sum(shape.nodes for shape in whole[:-1]) / BATCHES_DRAWN
     assert mean == pytest.approx(10 * split.graphs.node_counts.double().mean().item(), rel=0.03)
-    assert [shape.graphs for shape in drawn_shapes(split, 100)[:1]] == [64]
+    assert [shape.graphs for shape in drawn_shapes([split], 100)[:1]] == [64]
