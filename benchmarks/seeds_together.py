@@ -23,7 +23,8 @@ from bimp.budget import solve_hidden_dim
 from bimp.config import BACKBONES, GAT_HEADS, Backbone, ModelConfig, TrainConfig, TrialConfig
 from bimp.data import GraphSplit, PackedGraphs
 from bimp.engine import EpochResult, fit
-from bimp.stack.together import SeedRun, fit_together
+from bimp.stack.team import SeedRun
+from bimp.stack.together import fit_together
 from bimp.tasks import task_of
 from study.provenance import device_name
 

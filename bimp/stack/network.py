@@ -43,6 +43,11 @@ class StackedNetwork(Network):
                 module.parts = batch.edges if name.endswith("edge_norm") else batch.nodes
         return super().forward(batch, keep_rows)
 
+    def scores_by_seed(self, output: NetworkOutput, batch: StackedBatch) -> Tensor:
+        """``[seeds, items]`` or ``[seeds, items, classes]``: of graphs the real ones, of nodes and edges all rows."""
+        scores = output.scores.view(batch.nodes.seeds, -1, *output.scores.shape[1:])
+        return scores[:, :-1] if self.task.kind in ("graph_regression", "graph_classification") else scores
+
     def outputs_apart(self, output: NetworkOutput, batch: StackedBatch) -> tuple[NetworkOutput, ...]:
         """What each seed's own network says of its own batch."""
         items = {"node_classification": batch.nodes, "edge_classification": batch.edges}

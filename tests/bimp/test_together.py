@@ -26,7 +26,8 @@ from bimp.semantics import Semantics, preset
 from bimp.stack.batch import StackedBatch, without_graphs
 from bimp.stack.parts import Parts
 from bimp.stack.row_norm import StackedRowNorm
-from bimp.stack.together import SeedRun, fit_together
+from bimp.stack.team import SeedRun
+from bimp.stack.together import fit_together
 from bimp.tasks import task_of
 
 DATASETS = ("digits", "zinc", "cluster", "tsp", "enzymes")
@@ -243,7 +244,7 @@ def test_statistics_are_never_taken_in_half_precision() -> None:
     stacked.weight, stacked.bias = torch.nn.Parameter(torch.ones(2, 4)), torch.nn.Parameter(torch.zeros(2, 4))
     stacked.running_mean, stacked.running_var = torch.zeros(2, 4), torch.ones(2, 4)
     stacked.num_batches_tracked = torch.zeros(2, dtype=torch.int64)
-    stacked.parts = Parts((30, 20), 30, torch.device("cpu"))
+    stacked.parts = Parts.of((30, 20), 30)
     rows = 300 + torch.randn(60, 4, dtype=torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = stacked(rows)

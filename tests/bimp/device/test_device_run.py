@@ -2,93 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
-from drawn_graphs import DATASETS, drawn, trial, without_kernels
+from drawn_graphs import DATASETS, drawn, trial
 from tape import TapedSteps
+from taped_runs import assert_same, plainly, results_of
 
-from bimp.config import BACKBONES, Backbone, TrialConfig
+from bimp.config import BACKBONES, Backbone
 from bimp.data import GraphSplit
 from bimp.device.resident import bytes_of
 from bimp.device.shapes import Shape
-from bimp.engine import EpochResult, fit
-from bimp.measurement import Evaluation
 
 EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
-
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    """Adam makes a step of what is nothing but rounding, as the gradient of a bias before a normalisation is."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-@pytest.fixture
-def on_device(monkeypatch: pytest.MonkeyPatch) -> list[TapedSteps]:
-    """fit() goes the device's way from here on; gives what captured its steps."""
-    without_kernels(monkeypatch)
-    captures: list[TapedSteps] = []
-
-    def capture_on(_: object, state: Any) -> TapedSteps:
-        captures.append(TapedSteps(state))
-        return captures[-1]
-
-    monkeypatch.setattr("bimp.engine.has_own_path", lambda _: True)
-    monkeypatch.setattr("bimp.device.run.capture_on", capture_on)
-    return captures
-
-
-def results_of(config: TrialConfig, train: GraphSplit, validation: GraphSplit, **more: Any) -> list[EpochResult]:
-    results = []
-    for result in fit(config, train, validation, **more):
-        checkpoint = result.checkpoint()  # as it is now: its tensors are trained on
-        buffer = io.BytesIO()
-        torch.save(checkpoint, buffer)
-        buffer.seek(0)
-        frozen = torch.load(buffer, weights_only=True)
-        results.append(replace(result, checkpoint=lambda frozen=frozen: frozen))
-    return results
-
-
-def plainly(config: TrialConfig, train: GraphSplit, validation: GraphSplit, **more: Any) -> list[EpochResult]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bimp.engine.has_own_path", lambda _: False)
-        return results_of(config, train, validation, **more)
-
-
-def assert_same(found: list[EpochResult], expected: list[EpochResult]) -> None:
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
-        assert (one.epoch, one.learning_rate, one.status, one.reason) == (
-            other.epoch,
-            other.learning_rate,
-            other.status,
-            other.reason,
-        )
-        for which in ("train", "validation"):
-            assert_near(getattr(one, which), getattr(other, which))
-        ours, theirs = one.checkpoint(), other.checkpoint()
-        torch.testing.assert_close(ours["network"], theirs["network"], rtol=1e-4, atol=1e-6)
-        assert ours["optimizer"]["param_groups"] == theirs["optimizer"]["param_groups"]
-        torch.testing.assert_close(ours["optimizer"]["state"], theirs["optimizer"]["state"], rtol=1e-3, atol=1e-6)
-
-
-def assert_near(found: Evaluation, expected: Evaluation) -> None:
-    assert found.loss == pytest.approx(expected.loss, rel=1e-5)
-    assert (found.unsupervised_loss is None) == (expected.unsupervised_loss is None)
-    assert found.unsupervised_loss or pytest.approx(expected.unsupervised_loss or 0, rel=1e-5) == 0
-    assert found.metric == pytest.approx(expected.metric, rel=1e-5)
-    assert (found.gate is None) == (expected.gate is None)
-    if found.gate is not None and expected.gate is not None:
-        assert vars(found.gate) == pytest.approx(vars(expected.gate), rel=1e-5, abs=1e-6)
 
 
 @EVERY_BACKBONE
