@@ -8,6 +8,7 @@ user's own sees batches as they are, uncaptured, and graphs that are too large a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 from bimp.config import BACKBONES, TrialConfig
 from bimp.data import GraphSplit
 from bimp.device.adam import AdamUpdate
-from bimp.device.capture import capture_on
+from bimp.device.capture import Capture, State, capture_on
 from bimp.device.learning import Learning, Loss, descend
 from bimp.device.passage import Passage, Signs
 from bimp.device.placing import place
@@ -34,6 +35,7 @@ class DeviceRun:
         loss: what is minimised, and the supervised loss within it, of an output and its labels.
         train, validation: the splits.
         device: where all of it happens.
+        capturing: how steps are captured there; None: as :func:`~bimp.device.capture.capture_on` does.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class DeviceRun:
         train: GraphSplit,
         validation: GraphSplit,
         device: torch.device,
+        capturing: Callable[[torch.device, State], Capture] | None = None,
     ) -> None:
         self._network = network
         self._config = config
@@ -52,7 +55,7 @@ class DeviceRun:
         learning = Learning(network, config, loss, partial(descend, self._update, config.train.clip_norm))
         training = place("training", [train], device)
         validating = place("validation", [validation], device, training)
-        capture = capture_on(device, self._state) if config.model.backbone in BACKBONES else None
+        capture = (capturing or capture_on)(device, self._state) if config.model.backbone in BACKBONES else None
         self._training = Passage(training, config, device, [learning.learn], capture, is_training=True)
         self._validation = Passage(validating, config, device, [learning.look], capture, is_training=False)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bimp.data import GraphSplit
 from bimp.device.adam import AdamUpdate
-from bimp.device.capture import capture_on
+from bimp.device.capture import Capture, State, capture_on
 from bimp.device.learning import Learning, descend
 from bimp.device.passage import Passage, Signs
 from bimp.device.placing import place
@@ -42,6 +42,7 @@ class DeviceTeam:
         places: the parameters in ``grad``, ``[seeds, ...]`` each.
         train, validation: each member's splits.
         device: where all of it happens.
+        capturing: how steps are captured there; None: as :func:`~bimp.device.capture.capture_on` does.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class DeviceTeam:
         train: Sequence[GraphSplit],
         validation: Sequence[GraphSplit],
         device: torch.device,
+        capturing: Callable[[torch.device, State], Capture] | None = None,
     ) -> None:
         self._members = members
         self._network = network
@@ -67,7 +69,7 @@ class DeviceTeam:
         ]
         training = place("training", train, device)
         validating = place("validation", validation, device, training)
-        capture = capture_on(device, self._state)
+        capture = (capturing or capture_on)(device, self._state)
         passage = partial(Passage, config=self._config, device=device, capture=capture)
         of_residents = [placed.resident.most_nodes for placed in (training, validating) if placed.resident is not None]
         self._most_nodes = max(of_residents, default=0)

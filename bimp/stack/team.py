@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from bimp.config import TrialConfig
 from bimp.data import GraphBatch, GraphSplit
+from bimp.device.capture import Capture, State
 from bimp.engine import EpochResult, TrainingRun, has_own_path
 from bimp.losses import supervised_loss
 from bimp.measurement import DivergedError, Evaluation, Meter
@@ -78,15 +79,19 @@ class Team:
         self.places = self.layout.apart(self.grad)
         for member, row in zip(self.members, matrix, strict=True):
             member.join(row, self.layout)
-        self.on_device: DeviceTeam | None = None
-        if has_own_path(device):
-            splits = [run.train for run in runs], [run.validation for run in runs]
-            self.on_device = DeviceTeam(self.members, self.network, self.grad, self.places, *splits, device)
+        self.on_device = self.steps_on(device) if has_own_path(device) else None
 
     @property
     def is_complete(self) -> bool:
         """Whether no member has ended."""
         return all(member.status == "running" for member in self.members)
+
+    def steps_on(
+        self, device: torch.device, capturing: Callable[[torch.device, State], Capture] | None = None
+    ) -> DeviceTeam:
+        """What takes the place of the plain loops on an accelerator."""
+        splits = [run.train for run in self.runs], [run.validation for run in self.runs]
+        return DeviceTeam(self.members, self.network, self.grad, self.places, *splits, device, capturing)
 
     def one_epoch(self) -> list[EpochResult]:
         """Train every member for an epoch and validate it."""

@@ -10,7 +10,7 @@ from bimp.engine import has_own_path
 
 MOST_EDGES = 2_800
 """Of a seed's batch, for GatedGCN: its rows of edges are most of its work."""
-MOST_NODES = 4_000
+MOST_NODES = 2_500
 """Of a seed's batch, for the other backbones."""
 
 

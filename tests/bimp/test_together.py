@@ -28,6 +28,7 @@ from bimp.stack.parts import Parts
 from bimp.stack.row_norm import StackedRowNorm
 from bimp.stack.team import SeedRun
 from bimp.stack.together import fit_together
+from bimp.stack.worth import is_worth_stacking
 from bimp.tasks import task_of
 
 DATASETS = ("digits", "zinc", "cluster", "tsp", "enzymes")
@@ -186,6 +187,31 @@ def test_splits_of_different_sizes() -> None:
     assert_same_runs(together(runs), apart(runs))
     runs[2] = replace(runs[2], train=last, validation=last)
     assert_same_runs(together(runs), apart(runs))
+
+
+@pytest.mark.parametrize(
+    ("backbone", "limit", "rows"), [("gated_gcn", "MOST_EDGES", "edge_counts"), ("gat", "MOST_NODES", "node_counts")]
+)
+def test_large_batches_are_trained_one_after_another(
+    backbone: Backbone, limit: str, rows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From as many rows on as one network of all is slower; who has ended leaves there too."""
+    config = config_of("zinc", backbone, max_epochs=40, learning_rate=0.05, lr_patience=0, min_lr=0.02)
+    runs = seed_runs(config, graphs("zinc", 20))
+    train = runs[0].train
+    of_a_batch = 5 * int(getattr(train.graphs, rows)[train.indices].sum()) / 12  # on average
+    monkeypatch.setattr(f"bimp.stack.worth.{limit}", of_a_batch)
+    assert is_worth_stacking(config, train, torch.device("cpu"))
+    monkeypatch.setattr(f"bimp.stack.worth.{limit}", of_a_batch - 0.1)
+    assert not is_worth_stacking(config, train, torch.device("cpu"))
+    assert is_worth_stacking(config, train, torch.device("cuda"))
+    monkeypatch.setattr(f"bimp.stack.worth.{limit}", 0)
+    monkeypatch.setattr("bimp.stack.together.Team", None)
+    expected = apart(runs)
+    assert len({len(results) for results in expected}) > 1
+    assert_same_runs(together(runs), expected, rtol=0)
+    ended = replace(runs[0], checkpoint=expected[0][-1].checkpoint())
+    assert_same_runs(together([ended, *runs[1:]]), [[], *expected[1:]], rtol=0)
 
 
 def test_signs_of_positional_encodings_are_each_seeds_own() -> None:

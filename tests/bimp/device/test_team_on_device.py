@@ -6,31 +6,17 @@ from dataclasses import replace
 
 import pytest
 import torch
-from drawn_graphs import DATASETS, drawn, trial
+from drawn_graphs import DATASETS, seeds_of, trial
 from tape import TapedSteps
 from taped_runs import assert_same, frozen, plainly
 
-from bimp.config import BACKBONES, Backbone, TrialConfig
-from bimp.data import GraphSplit
+from bimp.config import BACKBONES, Backbone
 from bimp.device.shapes import Shape
 from bimp.engine import EpochResult
 from bimp.stack.team import SeedRun
 from bimp.stack.together import fit_together
 
 EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
-
-
-def seeds_of(config: TrialConfig, sizes: tuple[int, ...] = (23, 23, 23), encodings: int | None = None) -> list[SeedRun]:
-    """A seed for each number of training graphs, which are of one dataset."""
-    whole = drawn(config.dataset, 40, encodings=encodings)
-    return [
-        SeedRun(
-            config=replace(config, seed=41 + number),
-            train=GraphSplit(whole.graphs, torch.arange(28).roll(number)[:size]),
-            validation=GraphSplit(whole.graphs, torch.arange(28, 40)),
-        )
-        for number, size in enumerate(sizes)
-    ]
 
 
 def together(runs: list[SeedRun]) -> list[list[EpochResult]]:
