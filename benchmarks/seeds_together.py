@@ -31,9 +31,9 @@ from study.provenance import device_name
 BUDGET, LAYERS, NUM_CLUSTERS = 100_000, 4, 8
 STEPS = 2
 """Of an epoch; validation takes one batch."""
-EPOCHS_BEFORE = 5
+EPOCHS_BEFORE = 4
 """Of each contender, not counted: a process goes on taking memory for a few of them."""
-TURNS, QUICK_TURNS = 8, 2
+TURNS, QUICK_TURNS = 6, 2
 ENDLESS = 10**6
 GPU_TARGET = 1.6
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bimp.kernels.choice import kernels_serve
-from bimp.layers.row_norm import RowNorm
+from bimp.layers.row_norm import RowNorm, normalise_by_real
 from bimp.padding import RealRows
 from bimp.stack.parts import Parts
 
@@ -40,8 +40,9 @@ class StackedRowNorm(RowNorm):
         if self.parts.counts is not None and kernels_serve(by_seed, self.weight):
             normalised = _OneByOne.apply(by_seed, self.weight, self.bias, self)  # type: ignore[no-untyped-call]
             return normalised
-        normalised, mean, variance = _AllAtOnce.apply(  # type: ignore[no-untyped-call]
-            by_seed, self.weight.unsqueeze(1), self.bias.unsqueeze(1), self.parts, self.eps
+        shares = self.parts.shares(by_seed.dtype)
+        normalised, mean, variance = normalise_by_real(
+            by_seed, self.weight.unsqueeze(1), self.bias.unsqueeze(1), self.parts.real, shares, self.eps
         )
         self._note(mean.squeeze(1), variance.squeeze(1))
         return normalised
@@ -77,47 +78,6 @@ class StackedRowNorm(RowNorm):
         scale = (variance + self.eps).rsqrt() * self.weight.unsqueeze(1)
         normalised = torch.addcmul(self.bias.unsqueeze(1) - mean * scale, by_seed, scale)
         return torch.where(self.parts.real.unsqueeze(2), normalised, 0) if self.training else normalised
-
-
-class _AllAtOnce(torch.autograd.Function):
-    """All seeds by the same few operators, whatever their number: as :class:`~bimp.layers.row_norm.RowNorm` does one.
-
-    Rows are ``[seeds, rows, width]``, weight, bias, mean and variance ``[seeds, 1, width]``.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, by_seed: Tensor, weight: Tensor, bias: Tensor, parts: Parts, eps: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        shares = parts.shares(by_seed.dtype).unsqueeze(1)
-        mean = torch.bmm(shares, by_seed)
-        # Without this, what stands on padding could grow from layer to layer until it is no number.
-        centred = torch.where(parts.real.unsqueeze(2), by_seed - mean, 0)
-        variance = torch.bmm(shares, centred.square())
-        inverse_std = (variance + eps).rsqrt()
-        normalised = centred * inverse_std
-        ctx.parts = parts
-        ctx.save_for_backward(normalised, weight, inverse_std)
-        ctx.mark_non_differentiable(mean, variance)
-        return torch.addcmul(bias, normalised, weight), mean, variance
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        normalised, weight, inverse_std = ctx.saved_tensors
-        parts: Parts = ctx.parts
-        grad = torch.where(parts.real.unsqueeze(2), grad, 0)
-        grad_bias = grad.sum(1, keepdim=True)
-        grad_weight = (grad * normalised).sum(1, keepdim=True)
-        through_statistics = torch.addcmul(grad_bias, normalised, grad_weight)
-        by_rows = parts.shares(weight.dtype).unsqueeze(2)
-        return (
-            torch.addcmul(grad, through_statistics, by_rows, value=-1) * (weight * inverse_std),
-            grad_weight,
-            grad_bias,
-            None,
-            None,
-        )
 
 
 class _OneByOne(torch.autograd.Function):
