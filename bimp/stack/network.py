@@ -38,10 +38,13 @@ class StackedNetwork(Network):
         The output's rows and scores hold padding and its losses are ``[seeds]``: see :meth:`outputs_apart`.
         """
         assert isinstance(batch, StackedBatch)
-        for name, module in self.named_modules():
-            if isinstance(module, StackedRowNorm):
-                module.parts = batch.edges if name.endswith("edge_norm") else batch.nodes
-        return super().forward(batch, keep_rows)
+        norms = [(name, module) for name, module in self.named_modules() if isinstance(module, StackedRowNorm)]
+        for name, norm in norms:
+            norm.parts = batch.edges if name.endswith("edge_norm") else batch.nodes
+        output = super().forward(batch, keep_rows)
+        for _, norm in norms:
+            del norm.parts  # a captured step leaves nothing behind
+        return output
 
     def scores_by_seed(self, output: NetworkOutput, batch: StackedBatch) -> Tensor:
         """``[seeds, items]`` or ``[seeds, items, classes]``: of graphs the real ones, of nodes and edges all rows."""
