@@ -1,11 +1,11 @@
-"""How many operators a step on a device calls, and how many launches they are, counted in main memory."""
+"""How many operators a step on a device calls, counted in main memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -13,12 +13,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.contenders import trial_config
 from benchmarks.graphs import Workload
-from bimp.config import Backbone
+from bimp.config import Backbone, TrialConfig
 from bimp.data import GraphSplit
-from bimp.device.board import Board
+from bimp.device.capture import Capture, Step
 from bimp.device.run import DeviceRun
 from bimp.engine import TrainingRun
+from bimp.stack.team import SeedRun, Team
 
+HERE = torch.device("cpu")
 NO_WORK = {"empty", "new_empty", "empty_like", "empty_strided", "detach", "lift_fresh", "_unsafe_view"}
 LAUNCHES = {
     "sort": 8,  # of 32 bits: the places, the counts of digits, where each begins, four passes, the places as integers
@@ -44,22 +46,50 @@ class Called:
 
 
 class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the operators that do something, and their launches, while it ``counts``."""
+    """Counts the operators that do something, and their launches."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.counts = True
-        self.calls = 0
+        self.operators = 0
         self.launches = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Count and go on."""
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
-        if self.counts and not func.is_view and name not in NO_WORK:
-            self.calls += 1
+        if not func.is_view and name not in NO_WORK:
+            self.operators += 1
             self.launches += _launches(name, args)
         return result
+
+    def capturing(self, *_: object) -> Capture:
+        """Captures that count what a step calls whenever it runs."""
+
+        def counted(step: Step) -> Step:
+            def run() -> None:
+                with self:
+                    step()
+
+            return run
+
+        return counted
+
+    def in_second(self, epoch: Callable[[], object]) -> Called:
+        """What was counted in a second epoch: in the first Adam makes its state."""
+        epoch()
+        self.operators = self.launches = 0
+        epoch()
+        return Called(self.operators, self.launches)
+
+
+@contextmanager
+def as_on_a_device() -> Iterator[None]:
+    """Networks made within are of a type that the kernels for main memory leave to the functions of devices."""
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def _launches(name: str, args: Sequence[Any]) -> int:
@@ -71,27 +101,27 @@ def _launches(name: str, args: Sequence[Any]) -> int:
 
 
 def operators_of_a_step(workload: Workload, backbone: Backbone, layers: int) -> Called:
-    """Of a padded training step with boosting: from the number of its graphs to the row that it leaves."""
-    config = trial_config(workload, backbone, layers, gated=True)
+    """What a captured training step with boosting calls on a batch."""
     split = GraphSplit(workload.graphs, workload.picks()[0])
-    here = torch.device("cpu")
-    training = TrainingRun(config, here)
-    training.network.to(torch.bfloat16)  # which the kernels for main memory leave to the functions of devices
-    run = DeviceRun(training.network, training.optimizer, config, training.loss, split, split, here)
-    order = torch.arange(len(split))
-    run.train(order, torch.ones)  # Adam makes its state
+    return operators_of_steps(trial_config(workload, backbone, layers, gated=True), split)
+
+
+def operators_of_steps(config: TrialConfig, split: GraphSplit) -> Called:
+    """What the captured steps of an epoch of training on ``split`` call."""
     counted = Counted()
-    counted.counts = False
-    begin, read = Board.begin, Board.read
+    with as_on_a_device():
+        training = TrainingRun(config, HERE)
+        run = DeviceRun(
+            training.network, training.optimizer, config, training.loss, split, split, HERE, counted.capturing
+        )
+        order = torch.arange(len(split))
+        return counted.in_second(lambda: run.train(order, torch.ones))
 
-    def counted_begin(board: Board, *told: Any) -> None:
-        begin(board, *told)
-        counted.counts = True
 
-    def counted_read(board: Board) -> Tensor:
-        counted.counts = False
-        return read(board)
-
-    with patch.object(Board, "begin", counted_begin), patch.object(Board, "read", counted_read), counted:
-        run.train(order, torch.ones)
-    return Called(counted.calls, counted.launches)
+def operators_together(runs: Sequence[SeedRun]) -> Called:
+    """The same of an epoch of all runs together."""
+    counted = Counted()
+    with as_on_a_device():
+        team = Team(runs, HERE).steps_on(HERE, counted.capturing)
+        orders = [torch.arange(len(run.train)) for run in runs]
+        return counted.in_second(lambda: team.train(orders, [torch.ones] * len(runs)))

@@ -32,7 +32,7 @@ class Padded:
 
 def padded(train: GraphSplit, validation: GraphSplit, batch_size: int) -> Padded:
     """What a run on these splits would pad."""
-    buckets = Buckets(drawn_shapes(train, batch_size))
+    buckets = Buckets(drawn_shapes([train], batch_size))
     generator = torch.Generator().manual_seed(1)
     orders = [torch.randperm(len(train), generator=generator) for _ in range(EPOCHS)]
     trained = [shape for order in orders for shape in shapes_of(train, batch_size, order)]

@@ -150,7 +150,7 @@ class TrainingRun:
                 trained = self._train(train)
                 validated = evaluate(self.network, self.config, validation, self.device)
             else:
-                trained = self.on_device.train(self._order(len(train)), partial(draw_signs, generator=self._signs()))
+                trained = self.on_device.train(self.order(len(train)), self.signs())
                 validated = self.on_device.evaluate()
         except DivergedError as error:
             cause = error
@@ -186,7 +186,7 @@ class TrainingRun:
     def batches(self, train: GraphSplit) -> Iterator[GraphBatch]:
         """The batches of this epoch in the order of its seed, the signs of positional encodings drawn."""
         signs = self._signs()
-        for batch in train.batches(self.config.train.batch_size, order=self._order(len(train))):
+        for batch in train.batches(self.config.train.batch_size, order=self.order(len(train))):
             yield batch if self.config.model.pos_enc_dim is None else flip_signs(batch, signs)
 
     def loss(self, output: NetworkOutput, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -215,9 +215,14 @@ class TrainingRun:
             meter.update(on_device, output, supervised)
         return meter.evaluation()
 
-    def _order(self, graphs: int) -> Tensor:
+    def order(self, graphs: int) -> Tensor:
+        """In which this epoch takes the ``graphs`` of the training split."""
         generator = torch.Generator().manual_seed(self._epoch_seed())
         return torch.randperm(graphs, generator=generator)
+
+    def signs(self) -> Callable[[int], Tensor]:
+        """Draws as many signs, for the positional encodings of a batch of this epoch, whenever it is called."""
+        return partial(draw_signs, generator=self._signs())
 
     def _signs(self) -> torch.Generator:
         return torch.Generator().manual_seed(self._epoch_seed() + SIGNS_SEED)

@@ -129,13 +129,21 @@ class GateSpread:
             degree = batch.adjacency.in_degree.double()
             # Values lie about 1: sums of squares of what they differ by lose no digits.
             excess = degree.index_select(0, batch.edge_index[1]) * beta_hat.double() - 1
-            below, above, count = -excess, excess, torch.ones_like(excess).sum()
-            if batch.padding is not None:
-                real = batch.padding.edges
-                below, above = (torch.where(real.mask, side, -torch.inf) for side in (below, above))
-                excess, count = real.only(excess), real.count.double()
-            extremes = torch.stack([below.max(), above.max()])
-            return extremes, torch.stack([count, excess.sum(), excess.square().sum()])
+            real = None if batch.padding is None else batch.padding.edges
+            if real is None:
+                return GateSpread.of_excess(excess, None, torch.ones_like(excess).sum())
+            return GateSpread.of_excess(excess, real.mask, real.count)
+
+    @staticmethod
+    def of_excess(excess: Tensor, real: Tensor | None, count: Tensor) -> tuple[Tensor, Tensor]:
+        """The same of deg * beta_hat - 1, ``[..., edges]``, those that are ``real``, and their number ``[...]``."""
+        with torch.no_grad():
+            below, above = -excess, excess
+            if real is not None:
+                below, above = (torch.where(real, side, -torch.inf) for side in (below, above))
+                excess = torch.where(real, excess, 0)
+            extremes = torch.stack([below.amax(-1), above.amax(-1)], dim=-1)
+            return extremes, torch.stack([count.double(), excess.sum(-1), excess.square().sum(-1)], dim=-1)
 
     def add(self, extremes: Tensor, sums: Tensor) -> None:
         """Add edges by their largest deviations from 1, below and above, and their number and sums of deviations."""

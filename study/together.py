@@ -15,7 +15,8 @@ from functools import partial
 import torch
 
 from bimp.engine import EpochResult
-from bimp.stack.together import SeedRun, fit_together
+from bimp.stack.team import SeedRun
+from bimp.stack.together import fit_together
 from study.assignment import TrialAssignment
 from study.live_trial import LiveTrial, TrialProgress
 from study.location import location

@@ -185,6 +185,21 @@ class PackedGraphs:
             pos_enc=None if self.pos_enc is None else nodes.take(self.pos_enc),
         )
 
+    def only(self, indices: Tensor) -> PackedGraphs:
+        """The graphs ``indices`` packed by themselves, in that order; shares no memory with these."""
+        nodes, edges = GraphRuns.of(self.node_offsets, indices), GraphRuns.of(self.edge_offsets, indices)
+        of_label = {"graph": lambda y: y.index_select(0, indices), "node": nodes.take, "edge": edges.take}
+        return replace(
+            self,
+            node_offsets=nodes.ptr,
+            edge_offsets=edges.ptr,
+            x=nodes.take(self.x),
+            edge_index=torch.stack([edges.take(row) for row in self.edge_index]),
+            edge_attr=None if self.edge_attr is None else edges.take(self.edge_attr),
+            y=of_label[self.labels](self.y),
+            pos_enc=None if self.pos_enc is None else nodes.take(self.pos_enc),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class GraphSplit:
@@ -200,6 +215,10 @@ class GraphSplit:
 
     def __len__(self) -> int:
         return self.indices.numel()
+
+    def alone(self) -> GraphSplit:
+        """The same graphs, and no others in memory of their own."""
+        return GraphSplit(self.graphs.only(self.indices), torch.arange(len(self)))
 
     def batches(self, batch_size: int, order: Tensor | None = None) -> Iterator[GraphBatch]:
         """The split in batches of ``batch_size`` graphs; the last may be smaller.

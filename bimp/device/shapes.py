@@ -54,23 +54,37 @@ def shapes_of(split: GraphSplit, batch_size: int, order: Tensor | None = None) -
     return [Shape(len(nodes), int(nodes.sum()), int(edges.sum())) for nodes, edges in parts]
 
 
-def drawn_shapes(split: GraphSplit, batch_size: int) -> list[Shape]:
+def drawn_shapes(splits: Sequence[GraphSplit], batch_size: int) -> list[Shape]:
     """Sizes such as batches of a random order have, the same at every call: full ones, then those of the remainder.
 
-    The last of each kind is one that a batch hardly ever exceeds.
+    The last of each kind is one that a batch hardly ever exceeds. Of several splits, whose batches are padded to one
+    size, each shape holds a batch of each of them (:func:`around`); there is none for a remainder that differs.
     """
     generator = torch.Generator().manual_seed(0)
-    whole, remainder = divmod(len(split), batch_size)
-    sizes = ([batch_size] if whole else []) + ([remainder] if remainder else [])
-    return [shape for graphs in sizes for shape in _drawn(split, graphs, generator)]
+    rest = {len(split) % batch_size for split in splits}
+    whole = min(len(split) for split in splits) // batch_size
+    sizes = ([batch_size] if whole else []) + ([*rest] if len(rest) == 1 and rest != {0} else [])
+    return [shape for graphs in sizes for shape in _drawn(splits, graphs, generator)]
 
 
-def _drawn(split: GraphSplit, graphs: int, generator: torch.Generator) -> list[Shape]:
-    picks = torch.stack([torch.randperm(len(split), generator=generator)[:graphs] for _ in range(BATCHES_DRAWN)])
-    chosen = split.indices[picks]
-    nodes, edges = (counts[chosen].sum(1) for counts in (split.graphs.node_counts, split.graphs.edge_counts))
+def around(batches: Sequence[Shape]) -> Shape | None:
+    """The smallest size that has room for each of ``batches``; None where their numbers of graphs differ."""
+    if len({batch.graphs for batch in batches}) != 1:
+        return None
+    return Shape(batches[0].graphs, max(batch.nodes for batch in batches), max(batch.edges for batch in batches))
+
+
+def _drawn(splits: Sequence[GraphSplit], graphs: int, generator: torch.Generator) -> list[Shape]:
+    of_splits = zip(*(_sizes(split, graphs, generator) for split in splits), strict=True)
+    nodes, edges = (torch.stack(sizes).amax(0) for sizes in of_splits)
     drawn = [Shape(graphs, *size) for size in torch.stack([nodes, edges], dim=1).tolist()]
     return [*drawn, Shape(graphs, _hardly_exceeded(nodes), _hardly_exceeded(edges))]
+
+
+def _sizes(split: GraphSplit, graphs: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    picks = torch.stack([torch.randperm(len(split), generator=generator)[:graphs] for _ in range(BATCHES_DRAWN)])
+    chosen = split.indices[picks]
+    return split.graphs.node_counts[chosen].sum(1), split.graphs.edge_counts[chosen].sum(1)
 
 
 def _hardly_exceeded(sizes: Tensor) -> int:

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from bimp.data.batch import GraphBatch
+from bimp.device.resident import GatheredRows
+from bimp.device.shapes import Shape
 from bimp.stack.parts import Parts
 
 
@@ -18,7 +21,7 @@ class StackedBatch(GraphBatch):
     """One batch of each seed, as one graph whose rows lie in :class:`~bimp.stack.parts.Parts`.
 
     Padding nodes belong to a graph of their own behind the seed's graphs. Padding edges join such a node to itself:
-    whatever happens on padding stays there. ``y`` holds the real labels of all seeds without padding.
+    whatever happens on padding stays there. ``y`` holds the labels of all seeds.
 
     Attributes:
         nodes, edges, graphs: the parts of node rows, edge rows and graph rows.
@@ -34,11 +37,10 @@ class StackedBatch(GraphBatch):
 
     @classmethod
     def join(cls, batches: Sequence[GraphBatch]) -> StackedBatch:
-        """The batches of all seeds, one or more; a batch may be empty (:func:`without_graphs`)."""
-        device = batches[0].x.device
-        nodes = Parts(tuple(b.num_nodes for b in batches), 1 + max(b.num_nodes for b in batches), device)
-        edges = Parts(tuple(b.num_edges for b in batches), max(b.num_edges for b in batches), device)
-        graphs = Parts(tuple(b.num_graphs for b in batches), 1 + max(b.num_graphs for b in batches), device)
+        """The batches of all seeds in main memory, one or more; one may be empty (:func:`without_graphs`)."""
+        nodes = Parts.of(tuple(b.num_nodes for b in batches), 1 + max(b.num_nodes for b in batches))
+        edges = Parts.of(tuple(b.num_edges for b in batches), max(b.num_edges for b in batches))
+        graphs = Parts.of(tuple(b.num_graphs for b in batches), 1 + max(b.num_graphs for b in batches))
         attributes = [b.edge_attr for b in batches if b.edge_attr is not None]
         encodings = [b.pos_enc for b in batches if b.pos_enc is not None]
         return cls(
@@ -56,18 +58,39 @@ class StackedBatch(GraphBatch):
             most_nodes=max(int(b.ptr.diff().max()) for b in batches if b.num_graphs),
         )
 
-    def to(self, device: torch.device) -> StackedBatch:
-        """The same batch on ``device``."""
-        if self.x.device == device:
-            return self
-        moved = super().to(device)
-        assert isinstance(moved, StackedBatch)
-        parts = {name: replace(getattr(self, name), device=device) for name in ("nodes", "edges", "graphs")}
-        return replace(moved, **parts)
+    @classmethod
+    def of_gathered(cls, rows: GatheredRows, size: Shape, most_nodes: int) -> StackedBatch:
+        """The padded batches of all seeds, gathered on a device; ``y`` is of each seed's padding too.
+
+        Args:
+            rows: one batch a seed.
+            size: of each.
+            most_nodes: no graph has more.
+        """
+        assert rows.real_nodes is not None
+        assert rows.real_edges is not None
+        seeds, graphs = len(rows.ptr), size.graphs + 1  # the last is the padding's
+        first_node = torch.arange(0, seeds * size.nodes, size.nodes, device=rows.ptr.device).unsqueeze(1)
+        first_graph = torch.arange(0, seeds * graphs, graphs, device=rows.ptr.device).unsqueeze(1)
+        is_graph = torch.arange(graphs, device=rows.ptr.device) < size.graphs
+        return cls(
+            x=rows.x,
+            edge_index=(rows.edge_index + first_node).view(2, -1),
+            edge_attr=rows.edge_attr,
+            y=rows.y,
+            batch=(rows.node_graph + first_graph).view(-1),
+            ptr=F.pad((rows.ptr + first_node).view(-1), (0, 1), value=seeds * size.nodes),
+            pos_enc=rows.pos_enc,
+            nodes=Parts(rows.real_nodes),
+            edges=Parts(rows.real_edges),
+            graphs=Parts(is_graph.repeat(seeds, 1), (size.graphs,) * seeds),
+            labels=(rows.y.shape[0] // seeds,) * seeds,
+            most_nodes=most_nodes,
+        )
 
     @cached_property
     def apart(self) -> tuple[GraphBatch, ...]:
-        """Each seed's own batch, without padding."""
+        """Each seed's own batch, without padding; of batches that were joined in main memory."""
         labels = torch.split(self.y, list(self.labels))
         return tuple(self._of_seed(seed, labels[seed]) for seed in range(self.nodes.seeds))
 
@@ -80,7 +103,7 @@ class StackedBatch(GraphBatch):
 
     def _of_seed(self, seed: int, y: Tensor) -> GraphBatch:
         nodes, edges = self.nodes.slice(seed), self.edges.slice(seed)
-        first_graph, graphs = seed * self.graphs.length, self.graphs.counts[seed]
+        first_graph, graphs = seed * self.graphs.length, int(self.graphs.counted[seed])
         return GraphBatch(
             x=self.x[nodes],
             edge_index=self.edge_index[:, edges] - nodes.start,

@@ -38,10 +38,18 @@ class StackedNetwork(Network):
         The output's rows and scores hold padding and its losses are ``[seeds]``: see :meth:`outputs_apart`.
         """
         assert isinstance(batch, StackedBatch)
-        for name, module in self.named_modules():
-            if isinstance(module, StackedRowNorm):
-                module.parts = batch.edges if name.endswith("edge_norm") else batch.nodes
-        return super().forward(batch, keep_rows)
+        norms = [(name, module) for name, module in self.named_modules() if isinstance(module, StackedRowNorm)]
+        for name, norm in norms:
+            norm.parts = batch.edges if name.endswith("edge_norm") else batch.nodes
+        output = super().forward(batch, keep_rows)
+        for _, norm in norms:
+            del norm.parts  # a captured step leaves nothing behind
+        return output
+
+    def scores_by_seed(self, output: NetworkOutput, batch: StackedBatch) -> Tensor:
+        """``[seeds, items]`` or ``[seeds, items, classes]``: of graphs the real ones, of nodes and edges all rows."""
+        scores = output.scores.view(batch.nodes.seeds, -1, *output.scores.shape[1:])
+        return scores[:, :-1] if self.task.kind in ("graph_regression", "graph_classification") else scores
 
     def outputs_apart(self, output: NetworkOutput, batch: StackedBatch) -> tuple[NetworkOutput, ...]:
         """What each seed's own network says of its own batch."""

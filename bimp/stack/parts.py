@@ -14,41 +14,61 @@ class Parts:
     """Rows ``[seeds * length, ...]``, of which seed s owns ``s * length`` to ``(s + 1) * length``.
 
     Attributes:
-        counts: real rows of each seed, the first ones of its part; the rest is padding.
-        length: rows of a part.
-        device: where masks are made.
+        real: which rows are, ``[seeds, length]`` bool: the first ones of each part. The rest is padding.
+        counts: real rows of each seed; None: known to the device alone, and two or more everywhere.
     """
 
-    counts: tuple[int, ...]
-    length: int
-    device: torch.device
+    real: Tensor
+    counts: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, counts: tuple[int, ...], length: int) -> Parts:
+        """So many real rows of each seed in parts of ``length``, in main memory."""
+        return cls(torch.arange(length) < torch.tensor(counts).unsqueeze(1), counts)
 
     @property
     def seeds(self) -> int:
         """Number of parts."""
-        return len(self.counts)
+        return self.real.shape[0]
+
+    @property
+    def length(self) -> int:
+        """Rows of a part."""
+        return self.real.shape[1]
+
+    @property
+    def all_have_a_variance(self) -> bool:
+        """Whether every seed has two real rows or more."""
+        return self.counts is None or min(self.counts) > 1
 
     @cached_property
     def counted(self) -> Tensor:
         """Real rows of each seed, ``[seeds]`` int64."""
-        return torch.tensor(self.counts, device=self.device)
+        return self.real.sum(1)
 
     @cached_property
-    def real(self) -> Tensor:
-        """Which rows are real, ``[seeds, length]`` bool."""
-        return torch.arange(self.length, device=self.device) < self.counted.unsqueeze(1)
+    def unbiased(self) -> Tensor:
+        """What a variance over a seed's real rows is multiplied by to be unbiased, ``[seeds, 1]``; of one row: 1."""
+        return (self.counted / (self.counted - 1).clamp(min=1)).unsqueeze(1)
+
+    @cached_property
+    def _shares(self) -> dict[torch.dtype, Tensor]:
+        return {}
 
     def shares(self, dtype: torch.dtype) -> Tensor:
         """Weights whose sum over a part's rows is their mean, ``[seeds, length]``: 0 on padding."""
-        return self.real.to(dtype) / self.counted.clamp(min=1).unsqueeze(1)
+        if dtype not in self._shares:
+            self._shares[dtype] = self.real.to(dtype) / self.counted.clamp(min=1).unsqueeze(1)
+        return self._shares[dtype]
 
     def slice(self, seed: int) -> slice:
-        """The real rows of ``seed``."""
+        """The real rows of ``seed``; for parts whose ``counts`` are known."""
+        assert self.counts is not None
         start = seed * self.length
         return slice(start, start + self.counts[seed])
 
     def apart(self, rows: Tensor) -> tuple[Tensor, ...]:
-        """The real rows of each seed."""
+        """The real rows of each seed; for parts whose ``counts`` are known."""
         return tuple(rows[self.slice(seed)] for seed in range(self.seeds))
 
     def mean(self, values: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bimp.kernels.choice import kernels_serve
-from bimp.layers.row_norm import RowNorm
+from bimp.layers.row_norm import RowNorm, normalise_by_real
 from bimp.padding import RealRows
 from bimp.stack.parts import Parts
 
@@ -27,30 +27,25 @@ class StackedRowNorm(RowNorm):
 
     def forward(self, rows: Tensor, real: RealRows | None = None) -> Tensor:
         """Normalise ``[seeds * rows, width]``; what stands on padding afterwards means nothing, but is small."""
-        by_seed = rows.view(self.parts.seeds, self.parts.length, rows.shape[1])
-        # In main memory the operator that goes over a seed's rows once is faster; elsewhere, fewer calls are.
-        of_rows = self.training and min(self.parts.counts) > 1
-        way = _OneByOne if of_rows and kernels_serve(rows, self.weight) else _AllAtOnce
-        with torch.autocast(rows.device.type, enabled=False):  # which would take means in half precision
-            normalised: Tensor = way.apply(by_seed, self.weight, self.bias, self)  # type: ignore[no-untyped-call]
-        return normalised.view(rows.shape)
+        if torch.amp.is_autocast_available(rows.device.type) and torch.is_autocast_enabled(rows.device.type):
+            with torch.autocast(rows.device.type, enabled=False):  # which would take means in half precision
+                return self.forward(rows.to(self.weight.dtype))
+        return self._normalised(rows.view(self.parts.seeds, self.parts.length, rows.shape[1])).view(rows.shape)
 
-    def moments(self, by_seed: Tensor) -> tuple[Tensor, Tensor]:
-        """Means and variances to normalise by, ``[seeds, 1, width]`` each; a training step takes note of them."""
-        assert self.running_mean is not None
-        assert self.running_var is not None
-        running_mean, running_var = self.running_mean.unsqueeze(1), self.running_var.unsqueeze(1)
-        if not self.training:
-            return running_mean, running_var
-        shares = self.parts.shares(by_seed.dtype).unsqueeze(1)
-        mean = torch.bmm(shares, by_seed)
-        variance = torch.bmm(shares, (by_seed - mean).square())
-        chosen = mean, variance
-        if min(self.parts.counts) < 2:
-            enough = (self.parts.counted > 1).view(-1, 1, 1)
-            chosen = torch.where(enough, mean, running_mean), torch.where(enough, variance, running_var)
+    def _normalised(self, by_seed: Tensor) -> Tensor:
+        normalised: Tensor
+        if not (self.training and self.parts.all_have_a_variance):
+            return self._by_running_statistics(by_seed)
+        # In main memory the operator that goes over a seed's rows once is faster; elsewhere, fewer calls are.
+        if self.parts.counts is not None and kernels_serve(by_seed, self.weight):
+            normalised = _OneByOne.apply(by_seed, self.weight, self.bias, self)  # type: ignore[no-untyped-call]
+            return normalised
+        shares = self.parts.shares(by_seed.dtype)
+        normalised, mean, variance = normalise_by_real(
+            by_seed, self.weight.unsqueeze(1), self.bias.unsqueeze(1), self.parts.real, shares, self.eps
+        )
         self._note(mean.squeeze(1), variance.squeeze(1))
-        return chosen
+        return normalised
 
     def _note(self, mean: Tensor, variance: Tensor) -> None:
         """Move the running statistics towards those of the rows."""
@@ -58,42 +53,31 @@ class StackedRowNorm(RowNorm):
         assert self.running_var is not None
         assert self.num_batches_tracked is not None
         assert self.momentum is not None
-        counts = self.parts.counted.unsqueeze(1)
-        weight = (self.momentum * (counts > 1)).to(mean.dtype)
+        moved: Tensor | int = 1
+        weight: Tensor | float = self.momentum
+        if not self.parts.all_have_a_variance:
+            moved = self.parts.counted > 1
+            weight = (self.momentum * moved.unsqueeze(1)).to(mean.dtype)
         self.running_mean.lerp_(mean, weight)
-        self.running_var.lerp_(variance * (counts / (counts - 1).clamp(min=1)).to(mean.dtype), weight)
-        self.num_batches_tracked.add_(self.parts.counted > 1)
+        self.running_var.lerp_(variance * self.parts.unbiased, weight)
+        self.num_batches_tracked.add_(moved)
 
-
-class _AllAtOnce(torch.autograd.Function):
-    """All seeds by the same few operators, whatever their number."""
-
-    @staticmethod
-    def forward(ctx: Any, by_seed: Tensor, weight: Tensor, bias: Tensor, norm: StackedRowNorm) -> Tensor:
-        mean, variance = norm.moments(by_seed)
-        inverse_std = (variance + norm.eps).rsqrt()
-        # Without this, what stands on padding could grow from layer to layer until it is no number.
-        centred = torch.where(norm.parts.real.unsqueeze(2), by_seed - mean, 0)
-        ctx.parts, ctx.training = norm.parts, norm.training
-        ctx.save_for_backward(centred, inverse_std, weight)
-        return torch.addcmul(bias.unsqueeze(1), centred, inverse_std * weight.unsqueeze(1))
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        centred, inverse_std, weight = ctx.saved_tensors
-        parts: Parts = ctx.parts
-        ones = parts.real.to(grad.dtype).unsqueeze(1)
-        grad_bias = torch.bmm(ones, grad)
-        grad_weight = torch.bmm(ones, grad * centred) * inverse_std
-        scale = inverse_std * weight.unsqueeze(1)
-        rows = grad * scale
-        if ctx.training:
-            counts = parts.counted.view(-1, 1, 1)
-            by_rows = (counts > 1) / counts.clamp(min=1).to(grad.dtype)
-            rows = torch.addcmul(rows, centred, -scale * grad_weight * inverse_std * by_rows)
-            rows = rows.add_(-scale * grad_bias * by_rows)
-        return torch.where(parts.real.unsqueeze(2), rows, 0), grad_weight.squeeze(1), grad_bias.squeeze(1), None
+    def _by_running_statistics(self, by_seed: Tensor) -> Tensor:
+        """In evaluation; and in training where a seed has no variance, while the others have their own."""
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        mean, variance = self.running_mean.unsqueeze(1), self.running_var.unsqueeze(1)
+        if self.training:
+            has_variance = (self.parts.counted > 1).view(-1, 1, 1)
+            shares = self.parts.shares(by_seed.dtype).unsqueeze(1)
+            own_mean = torch.bmm(shares, by_seed)
+            own_variance = torch.bmm(shares, (by_seed - own_mean).square())
+            mean = torch.where(has_variance, own_mean, mean)
+            variance = torch.where(has_variance, own_variance, variance)
+            self._note(own_mean.squeeze(1).detach(), own_variance.squeeze(1).detach())
+        scale = (variance + self.eps).rsqrt() * self.weight.unsqueeze(1)
+        normalised = torch.addcmul(self.bias.unsqueeze(1) - mean * scale, by_seed, scale)
+        return torch.where(self.parts.real.unsqueeze(2), normalised, 0) if self.training else normalised
 
 
 class _OneByOne(torch.autograd.Function):
@@ -104,6 +88,7 @@ class _OneByOne(torch.autograd.Function):
         assert norm.running_mean is not None
         assert norm.running_var is not None
         assert norm.num_batches_tracked is not None
+        assert norm.parts.counts is not None
         normalised = torch.empty_like(by_seed)
         means, inverse_stds = torch.empty_like(weight), torch.empty_like(weight)
         for seed, count in enumerate(norm.parts.counts):

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
 from bimp.config import TrialConfig
-from bimp.data import GraphBatch, GraphSplit
-from bimp.engine import EpochResult, TrainingRun, fit
-from bimp.losses import supervised_loss
-from bimp.measurement import DivergedError, Evaluation, Meter
-from bimp.network import NetworkOutput
-from bimp.precision import output_of
-from bimp.stack.batch import StackedBatch, without_graphs
-from bimp.stack.network import can_be_stacked, stack
-from bimp.stack.vector import ParameterLayout
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeedRun:
-    """One of the runs that are trained together; as the arguments of :func:`bimp.engine.fit`."""
-
-    config: TrialConfig
-    train: GraphSplit
-    validation: GraphSplit
-    checkpoint: dict[str, Any] | None = None
+from bimp.engine import EpochResult, fit
+from bimp.stack.network import can_be_stacked
+from bimp.stack.team import SeedRun, Team
+from bimp.stack.worth import is_worth_stacking
 
 
 def fit_together(runs: Sequence[SeedRun], *, device: torch.device | str = "cpu") -> Iterator[dict[int, EpochResult]]:
@@ -41,157 +22,48 @@ def fit_together(runs: Sequence[SeedRun], *, device: torch.device | str = "cpu")
     its own end, and the numbers that :func:`bimp.engine.fit` would give, but for rounding; its checkpoints are
     those of :func:`~bimp.engine.fit`, which may go on from them, and the other way round. A run that has ended leaves
     the others; the last one left goes on by itself. ``seconds`` of a result are the run's equal share of the time.
+    Where one network of all would be slower than theirs one after another, each epoch takes them so, and ``seconds``
+    are each run's own.
 
     Raises:
         ValueError: the configurations differ in more than seed and fold, or their backbone cannot be stacked.
         CheckpointError: a checkpoint was made by another configuration.
     """
     _require_alike([run.config for run in runs])
-    checkpoints = [run.checkpoint for run in runs]
-    left = [number for number in range(len(runs)) if _goes_on(checkpoints[number])]
-    while len(left) > 1:
-        team = _Team([replace(runs[number], checkpoint=checkpoints[number]) for number in left], torch.device(device))
-        while team.is_complete:
-            yield dict(zip(left, team.one_epoch(), strict=True))
-        for number, member in zip(left, team.members, strict=True):
-            checkpoints[number] = member.save()
-        left = [number for number in left if _goes_on(checkpoints[number])]
-    for number in left:
-        run = runs[number]
-        alone = fit(run.config, run.train, run.validation, device=device, checkpoint=checkpoints[number])
-        yield from ({number: result} for result in alone)
+    here, left = torch.device(device), dict(enumerate(runs))
+    left = {number: run for number, run in left.items() if _goes_on(run.checkpoint)}
+    while len(left) > 1 and is_worth_stacking(left[min(left)].config, left[min(left)].train, here):
+        left = yield from _until_one_ends(left, here)
+    yield from _one_after_another(left, here)
 
 
-class _Member(TrainingRun):
-    """A run whose parameters are a row of the team's matrix."""
-
-    def join(self, row: Tensor, layout: ParameterLayout) -> None:
-        """From now on Adam moves the whole row; its state and the schedule go on."""
-        self.layout = layout
-        self.row = nn.Parameter(row)
-        optimizer = torch.optim.Adam([self.row], lr=self.learning_rate, fused=True)
-        optimizer.load_state_dict(layout.state_joined(self.optimizer.state_dict()))
-        self.optimizer = self.scheduler.optimizer = optimizer
-
-    def step(self, grad: Tensor) -> None:
-        """One step by the gradient of the row."""
-        self.row.grad = grad
-        if self.config.train.clip_norm is not None:
-            nn.utils.clip_grad_norm_([self.row], self.config.train.clip_norm)
-        self.optimizer.step()
-
-    def save(self) -> dict[str, Any]:
-        """The checkpoint of :func:`bimp.engine.fit`, in memory of its own."""
-        saved = super().save()
-        return {
-            **saved,
-            "network": {name: value.clone() for name, value in saved["network"].items()},
-            "optimizer": self.layout.state_apart(saved["optimizer"]),
-        }
+def _until_one_ends(
+    runs: Mapping[int, SeedRun], device: torch.device
+) -> Generator[dict[int, EpochResult], None, dict[int, SeedRun]]:
+    """Train the runs as one network; gives those that go on, with their checkpoints."""
+    team = Team(list(runs.values()), device)
+    while team.is_complete:
+        yield dict(zip(runs, team.one_epoch(), strict=True))
+    checkpoints = [member.save() for member in team.members]
+    return {
+        number: replace(run, checkpoint=checkpoint)
+        for (number, run), checkpoint in zip(runs.items(), checkpoints, strict=True)
+        if _goes_on(checkpoint)
+    }
 
 
-class _Team:
-    """Runs that have not ended, and the network that they share."""
-
-    def __init__(self, runs: Sequence[SeedRun], device: torch.device) -> None:
-        self.device = device
-        self.runs = runs
-        self.members = [_Member(run.config, device) for run in runs]
-        for member, run in zip(self.members, runs, strict=True):
-            if run.checkpoint is not None:
-                member.restore(run.checkpoint)
-        self.network, matrix = stack([member.network for member in self.members])
-        self.layout = ParameterLayout.of(self.members[0].network)
-        self.grad = torch.zeros_like(matrix)
-        self.places = self.layout.apart(self.grad)
-        for member, row in zip(self.members, matrix, strict=True):
-            member.join(row, self.layout)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether no member has ended."""
-        return all(member.status == "running" for member in self.members)
-
-    def one_epoch(self) -> list[EpochResult]:
-        """Train every member for an epoch and validate it."""
-        started = time.perf_counter()
-        for member in self.members:
-            member.epoch += 1
-        trained = self._train()
-        validated = self._validate()
-        seconds = (time.perf_counter() - started) / len(self.members)
-        return [
-            member.end_epoch(*_told(of_training, of_validation), seconds)
-            for member, of_training, of_validation in zip(self.members, trained, validated, strict=True)
-        ]
-
-    def _train(self) -> list[Evaluation | DivergedError]:
-        self.network.train()
-        meters = [Meter(member.config) for member in self.members]
-        diverged: dict[int, DivergedError] = {}
-        batches = [member.batches(run.train) for member, run in zip(self.members, self.runs, strict=True)]
-        for of_step in zip_longest(*batches):
-            taking_part = [n for n, batch in enumerate(of_step) if batch is not None and n not in diverged]
-            if not taking_part:
-                continue
-            stacked = _join(of_step).to(self.device)
-            outputs = self._outputs(stacked)
-            losses, supervised = {}, {}
-            for number in taking_part:
-                y = stacked.apart[number].y
-                losses[number], supervised[number] = self.members[number].loss(outputs[number], y)
-            found = torch.stack(list(losses.values())).detach().tolist()
-            for number, loss in zip(taking_part, found, strict=True):
-                if not math.isfinite(loss):
-                    diverged[number] = DivergedError(f"loss {loss} in training")
-            self._step(losses, [number for number in taking_part if number not in diverged])
-            for number in taking_part:
-                meters[number].update(stacked.apart[number], outputs[number], supervised[number])
-        return [diverged.get(number) or meter.evaluation() for number, meter in enumerate(meters)]
-
-    def _outputs(self, stacked: StackedBatch) -> tuple[NetworkOutput, ...]:
-        """What each seed's network says of its part."""
-        output = output_of(self.network, stacked, self.members[0].config.train.precision)
-        return self.network.outputs_apart(output, stacked)
-
-    def _step(self, losses: dict[int, Tensor], stepping: Sequence[int]) -> None:
-        if not stepping:
-            return
-        self.network.zero_grad(set_to_none=True)
-        torch.stack([losses[number] for number in stepping]).sum().backward()  # type: ignore[no-untyped-call]
-        # A parameter on which no loss depends has no gradient; its place in the matrix stays 0.
-        given = [(place, p.grad) for place, p in zip(self.places, self.network.parameters(), strict=True)]
-        places, grads = zip(*((place, grad) for place, grad in given if grad is not None), strict=True)
-        torch._foreach_copy_(places, grads)
-        for number in stepping:
-            self.members[number].step(self.grad[number])
-
-    def _validate(self) -> list[Evaluation | DivergedError]:
-        self.network.eval()
-        meters = [Meter(member.config) for member in self.members]
-        batch_size, kind = self.members[0].config.train.batch_size, self.network.task.kind
-        with torch.no_grad():
-            for of_step in zip_longest(*(run.validation.batches(batch_size) for run in self.runs)):
-                stacked = _join(of_step).to(self.device)
-                outputs = self._outputs(stacked)
-                for meter, given, batch, output in zip(meters, of_step, stacked.apart, outputs, strict=True):
-                    if given is not None:
-                        loss = supervised_loss(kind, output.scores, batch.y)
-                        meter.update(batch, output, loss, with_gate=True)
-        return [_finite(meter) for meter in meters]
-
-
-def _finite(meter: Meter) -> Evaluation | DivergedError:
-    try:
-        return meter.finite_evaluation()
-    except DivergedError as error:
-        return error
-
-
-def _join(of_step: Sequence[GraphBatch | None]) -> StackedBatch:
-    """The step's batches as one; who has none left sits it out."""
-    given = next(batch for batch in of_step if batch is not None)
-    return StackedBatch.join([without_graphs(given) if batch is None else batch for batch in of_step])
+def _one_after_another(runs: Mapping[int, SeedRun], device: torch.device) -> Iterator[dict[int, EpochResult]]:
+    """An epoch of each in turn, each in a network of its own."""
+    alone = {
+        number: fit(run.config, run.train, run.validation, device=device, checkpoint=run.checkpoint)
+        for number, run in runs.items()
+    }
+    while alone:
+        results = {number: next(epochs, None) for number, epochs in alone.items()}
+        given = {number: result for number, result in results.items() if result is not None}
+        if given:
+            yield given
+        alone = {number: alone[number] for number in given}
 
 
 def _goes_on(checkpoint: dict[str, Any] | None) -> bool:
@@ -206,14 +78,3 @@ def _require_alike(configs: Sequence[TrialConfig]) -> None:
         raise ValueError(
             f"backbone: found {configs[0].model.backbone}, expected one of the four; train its seeds one by one"
         )
-
-
-def _told(
-    trained: Evaluation | DivergedError, validated: Evaluation | DivergedError
-) -> tuple[Evaluation | None, Evaluation | None, DivergedError | None]:
-    """What :func:`bimp.engine.fit` would tell: nobody is validated who diverged in training."""
-    if isinstance(trained, DivergedError):
-        return None, None, trained
-    if isinstance(validated, DivergedError):
-        return trained, None, validated
-    return trained, validated, None

@@ -26,7 +26,9 @@ from bimp.semantics import Semantics, preset
 from bimp.stack.batch import StackedBatch, without_graphs
 from bimp.stack.parts import Parts
 from bimp.stack.row_norm import StackedRowNorm
-from bimp.stack.together import SeedRun, fit_together
+from bimp.stack.team import SeedRun
+from bimp.stack.together import fit_together
+from bimp.stack.worth import is_worth_stacking
 from bimp.tasks import task_of
 
 DATASETS = ("digits", "zinc", "cluster", "tsp", "enzymes")
@@ -187,6 +189,31 @@ def test_splits_of_different_sizes() -> None:
     assert_same_runs(together(runs), apart(runs))
 
 
+@pytest.mark.parametrize(
+    ("backbone", "limit", "rows"), [("gated_gcn", "MOST_EDGES", "edge_counts"), ("gat", "MOST_NODES", "node_counts")]
+)
+def test_large_batches_are_trained_one_after_another(
+    backbone: Backbone, limit: str, rows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From as many rows on as one network of all is slower; who has ended leaves there too."""
+    config = config_of("zinc", backbone, max_epochs=40, learning_rate=0.05, lr_patience=0, min_lr=0.02)
+    runs = seed_runs(config, graphs("zinc", 20))
+    train = runs[0].train
+    of_a_batch = 5 * int(getattr(train.graphs, rows)[train.indices].sum()) / 12  # on average
+    monkeypatch.setattr(f"bimp.stack.worth.{limit}", of_a_batch)
+    assert is_worth_stacking(config, train, torch.device("cpu"))
+    monkeypatch.setattr(f"bimp.stack.worth.{limit}", of_a_batch - 0.1)
+    assert not is_worth_stacking(config, train, torch.device("cpu"))
+    assert is_worth_stacking(config, train, torch.device("cuda"))
+    monkeypatch.setattr(f"bimp.stack.worth.{limit}", 0)
+    monkeypatch.setattr("bimp.stack.together.Team", None)
+    expected = apart(runs)
+    assert len({len(results) for results in expected}) > 1
+    assert_same_runs(together(runs), expected, rtol=0)
+    ended = replace(runs[0], checkpoint=expected[0][-1].checkpoint())
+    assert_same_runs(together([ended, *runs[1:]]), [[], *expected[1:]], rtol=0)
+
+
 def test_signs_of_positional_encodings_are_each_seeds_own() -> None:
     encoded = config_of("zinc", "gcn")
     encoded = replace(encoded, model=replace(encoded.model, pos_enc_dim=2))
@@ -243,7 +270,7 @@ def test_statistics_are_never_taken_in_half_precision() -> None:
     stacked.weight, stacked.bias = torch.nn.Parameter(torch.ones(2, 4)), torch.nn.Parameter(torch.zeros(2, 4))
     stacked.running_mean, stacked.running_var = torch.zeros(2, 4), torch.ones(2, 4)
     stacked.num_batches_tracked = torch.zeros(2, dtype=torch.int64)
-    stacked.parts = Parts((30, 20), 30, torch.device("cpu"))
+    stacked.parts = Parts.of((30, 20), 30)
     rows = 300 + torch.randn(60, 4, dtype=torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = stacked(rows)

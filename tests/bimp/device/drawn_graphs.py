@@ -11,9 +11,10 @@ import torch
 
 from bimp.config import BACKBONES, Backbone, ModelConfig, TrainConfig, TrialConfig
 from bimp.data import GraphSplit, PackedGraphs
-from bimp.device.run import Loss
+from bimp.device.learning import Loss
 from bimp.engine import TrainingRun
 from bimp.semantics import MODEL_SETTINGS, TRAIN_SETTINGS, Semantics, preset
+from bimp.stack.team import SeedRun
 from bimp.tasks import task_of
 
 DATASETS = ("zinc", "digits", "cluster", "tsp")
@@ -85,6 +86,19 @@ def trial(
         **train,
     }
     return TrialConfig(dataset=dataset, model=ModelConfig(**given), train=TrainConfig(**training), seed=41)
+
+
+def seeds_of(config: TrialConfig, sizes: tuple[int, ...] = (23, 23, 23), encodings: int | None = None) -> list[SeedRun]:
+    """A seed for each number of training graphs, which are of one dataset."""
+    whole = drawn(config.dataset, 40, encodings=encodings)
+    return [
+        SeedRun(
+            config=replace(config, seed=41 + number),
+            train=GraphSplit(whole.graphs, torch.arange(28).roll(number)[:size]),
+            validation=GraphSplit(whole.graphs, torch.arange(28, 40)),
+        )
+        for number, size in enumerate(sizes)
+    ]
 
 
 def loss_of(config: TrialConfig) -> Loss:

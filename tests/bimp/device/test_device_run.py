@@ -2,91 +2,21 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
+import logging
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
-from drawn_graphs import DATASETS, drawn, trial, without_kernels
+from drawn_graphs import DATASETS, drawn, trial
 from tape import TapedSteps
+from taped_runs import assert_same, plainly, results_of
 
-from bimp.config import BACKBONES, Backbone, TrialConfig
+from bimp.config import BACKBONES, Backbone
 from bimp.data import GraphSplit
+from bimp.device.resident import bytes_of
 from bimp.device.shapes import Shape
-from bimp.engine import EpochResult, fit
-from bimp.measurement import Evaluation
 
 EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
-
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    """Adam makes a step of what is nothing but rounding, as the gradient of a bias before a normalisation is."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-@pytest.fixture
-def on_device(monkeypatch: pytest.MonkeyPatch) -> list[TapedSteps]:
-    """fit() goes the device's way from here on; gives what captured its steps."""
-    without_kernels(monkeypatch)
-    captures: list[TapedSteps] = []
-
-    def capture_on(_: object, state: Any) -> TapedSteps:
-        captures.append(TapedSteps(state))
-        return captures[-1]
-
-    monkeypatch.setattr("bimp.engine.has_own_path", lambda _: True)
-    monkeypatch.setattr("bimp.device.run.capture_on", capture_on)
-    return captures
-
-
-def results_of(config: TrialConfig, train: GraphSplit, validation: GraphSplit, **more: Any) -> list[EpochResult]:
-    results = []
-    for result in fit(config, train, validation, **more):
-        checkpoint = result.checkpoint()  # as it is now: its tensors are trained on
-        buffer = io.BytesIO()
-        torch.save(checkpoint, buffer)
-        buffer.seek(0)
-        frozen = torch.load(buffer, weights_only=True)
-        results.append(replace(result, checkpoint=lambda frozen=frozen: frozen))
-    return results
-
-
-def plainly(config: TrialConfig, train: GraphSplit, validation: GraphSplit, **more: Any) -> list[EpochResult]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bimp.engine.has_own_path", lambda _: False)
-        return results_of(config, train, validation, **more)
-
-
-def assert_same(found: list[EpochResult], expected: list[EpochResult]) -> None:
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
-        assert (one.epoch, one.learning_rate, one.status, one.reason) == (
-            other.epoch,
-            other.learning_rate,
-            other.status,
-            other.reason,
-        )
-        for which in ("train", "validation"):
-            assert_near(getattr(one, which), getattr(other, which))
-        ours, theirs = one.checkpoint(), other.checkpoint()
-        torch.testing.assert_close(ours["network"], theirs["network"], rtol=1e-4, atol=1e-6)
-        assert ours["optimizer"]["param_groups"] == theirs["optimizer"]["param_groups"]
-        torch.testing.assert_close(ours["optimizer"]["state"], theirs["optimizer"]["state"], rtol=1e-3, atol=1e-6)
-
-
-def assert_near(found: Evaluation, expected: Evaluation) -> None:
-    assert found.loss == pytest.approx(expected.loss, rel=1e-5)
-    assert (found.unsupervised_loss is None) == (expected.unsupervised_loss is None)
-    assert found.unsupervised_loss or pytest.approx(expected.unsupervised_loss or 0, rel=1e-5) == 0
-    assert found.metric == pytest.approx(expected.metric, rel=1e-5)
-    assert (found.gate is None) == (expected.gate is None)
-    if found.gate is not None and expected.gate is not None:
-        assert vars(found.gate) == pytest.approx(vars(expected.gate), rel=1e-5, abs=1e-6)
 
 
 @EVERY_BACKBONE
@@ -177,19 +107,35 @@ def test_a_layer_of_the_users_own_sees_no_padding(on_device: list[TapedSteps]) -
     assert [capture.captures for capture in on_device] == []
 
 
-def test_a_dataset_that_does_not_fit_is_sent(on_device: list[TapedSteps], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bimp.device.run.fits", lambda *_: False)
-    monkeypatch.setattr("bimp.device.resident.ResidentGraphs.gather", None)
+@pytest.mark.parametrize("sent", ["nothing", "training", "validation", "training and validation"])
+def test_a_split_that_does_not_fit_is_sent_and_the_log_says_so(
+    on_device: list[TapedSteps], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sent: str
+) -> None:
+    whole = drawn("zinc", 21, encodings=3)
+    few, many = torch.arange(8), torch.arange(8, 21)
+    train, validation = (
+        GraphSplit(whole.graphs, whole.indices[part]) for part in ((few, many) if sent == "validation" else (many, few))
+    )
+    smaller, larger = sorted(bytes_of(split) for split in (train, validation))
+    limits = {"nothing": larger, "training and validation": smaller - 1}
+    monkeypatch.setattr("bimp.device.placing.fits", lambda size, _: size <= limits.get(sent, larger - 1))
     config = trial("zinc", "gated_gcn", model={"pos_enc_dim": 2})
-    train, validation = drawn("zinc", 13, encodings=3), drawn("zinc", 8, seed=1, encodings=3)
-    assert_same(results_of(config, train, validation), plainly(config, train, validation))
+    with caplog.at_level(logging.WARNING):
+        found = results_of(config, train, validation)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        name for name in ("training", "validation") if name in sent
+    ]
+    # What is resident is captured: full batches and the rest, in training and in evaluation.
+    assert on_device[0].captures >= 2 * (2 - len(caplog.records))
+    assert bool(on_device[0].captures) == (len(caplog.records) < 2)
+    assert_same(found, plainly(config, train, validation))
 
 
 def test_batches_beyond_every_bucket_are_trained_as_they_are(
     on_device: list[TapedSteps], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = [Shape(5, 20, 20), Shape(3, 12, 12)]  # most batches are larger
-    monkeypatch.setattr("bimp.device.run.drawn_shapes", lambda *_: small)
+    monkeypatch.setattr("bimp.device.passage.drawn_shapes", lambda *_: small)
     config, train, validation = trial("zinc", "gat"), drawn("zinc", 23), drawn("zinc", 8, seed=1)
     assert_same(results_of(config, train, validation), plainly(config, train, validation))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -16,6 +17,7 @@ from bimp.device.board import Board
 from bimp.device.run import DeviceRun
 from bimp.network import Network
 from bimp.semantics import Semantics
+from bimp.stack.team import SeedRun, Team
 from bimp.tasks import task_of
 
 META = torch.device("meta")
@@ -57,9 +59,27 @@ def test_everything_of_a_step_lies_on_the_device(
     run.evaluate()
 
 
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("semantics", ["paper", "released"])
+def test_nor_is_anything_of_seeds_together_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
+) -> None:
+    monkeypatch.setattr(PackedGraphs, "to", moved)
+    monkeypatch.setattr("bimp.device.adam.adam", looked_at)
+    monkeypatch.setattr("bimp.stack.team.has_own_path", lambda _: True)
+    monkeypatch.setattr(Board, "read", lambda board: torch.ones(board.rows.shape, dtype=torch.float64))
+    config = trial(dataset, backbone, semantics=semantics, model={"pos_enc_dim": 2}, clip_norm=0.1)
+    train, validation = drawn(dataset, 12, encodings=2), drawn(dataset, 7, seed=1, encodings=2)
+    runs = [SeedRun(config=replace(config, seed=seed), train=train, validation=validation) for seed in (1, 2)]
+    team = Team(runs, META)
+    assert {tensor.device for tensor in team.on_device._state()} == {META}
+    assert [result.epoch for result in team.one_epoch()] == [1, 1]
+
+
 def test_a_tensor_in_main_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PackedGraphs, "to", moved)
     run = run_of("zinc", "gcn", "paper")
-    run._training.board.order = torch.zeros(12, dtype=torch.int64)
+    run._training.board.order = torch.zeros(1, 12, dtype=torch.int64)
     with pytest.raises(RuntimeError, match="device"):
         run.train(torch.arange(12), partial(draw_signs, generator=torch.Generator()))

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from bimp.data import GraphBatch, PackedGraphs
-from bimp.device.resident import ResidentGraphs, bytes_of, fits
-from bimp.device.shapes import Shape
+from bimp.data import GraphBatch, GraphSplit, PackedGraphs
+from bimp.device.placing import fits
+from bimp.device.resident import ResidentGraphs, bytes_of
+from bimp.device.shapes import Shape, around
 from bimp.padding import UNLABELLED
+from bimp.stack.batch import StackedBatch
 
 CPU = torch.device("cpu")
 
@@ -84,8 +86,46 @@ def test_what_a_dataset_takes_and_whether_it_fits(monkeypatch: pytest.MonkeyPatc
         labels="graph",
         pos_enc=torch.zeros(3, 2),  # 24
     )
-    assert bytes_of(graphs) == 80
-    assert fits(graphs, CPU)
+    assert bytes_of(GraphSplit(graphs, torch.tensor([0]))) == 80
+    assert bytes_of(GraphSplit(graphs, torch.tensor([0, 0]))) == 80 * 2 - 16  # both offsets begin with one 0
+    assert fits(80, CPU)
     for free, is_enough in ((320, True), (319, False)):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _, free=free: (free, 10**9))
-        assert fits(graphs, torch.device("cuda")) == is_enough
+        assert fits(80, torch.device("cuda")) == is_enough
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    dataset=st.sampled_from(DATASETS),
+    picks=st.integers(1, 6).flatmap(
+        lambda graphs: st.lists(st.lists(st.integers(0, 19), min_size=graphs, max_size=graphs), min_size=1, max_size=4)
+    ),
+    spare=st.integers(0, 9),
+)
+def test_batches_of_several_seeds_at_once_are_those_of_each(dataset: str, picks: list[list[int]], spare: int) -> None:
+    graphs, indices = drawn(dataset, 20, encodings=2).graphs, torch.tensor(picks)
+    size = around([own_shape(graphs, of_seed) for of_seed in indices])
+    assert size is not None
+    size = replace(size, nodes=size.nodes + 1 + spare, edges=size.edges + spare)
+    resident = ResidentGraphs.of(graphs, CPU)
+    stacked = StackedBatch.of_gathered(resident.gather_rows(indices, size, padded=True), size, resident.most_nodes)
+    assert bool((stacked.edge_index[1].diff() >= 0).all())
+    assert int(stacked.ptr[-1]) == stacked.num_nodes == len(picks) * size.nodes
+    for seed, of_seed in enumerate(indices):
+        own = resident.gather(of_seed, size, padded=True)
+        assert own.padding is not None
+        nodes, edges = (
+            slice(seed * size.nodes, (seed + 1) * size.nodes),
+            slice(seed * size.edges, (seed + 1) * size.edges),
+        )
+        first_graph = seed * (size.graphs + 1)
+        assert torch.equal(stacked.edge_index[:, edges] - nodes.start, own.edge_index)
+        assert torch.equal(stacked.batch[nodes] - first_graph, own.batch)
+        assert torch.equal(stacked.ptr[first_graph : first_graph + size.graphs + 2] - nodes.start, own.ptr)
+        assert torch.equal(stacked.nodes.real[seed], own.padding.nodes.mask)
+        assert torch.equal(stacked.edges.real[seed], own.padding.edges.mask)
+        assert torch.equal(stacked.y.view(len(picks), -1)[seed], own.y)
+        for name, rows in (("x", nodes), ("pos_enc", nodes), ("edge_attr", edges)):
+            if getattr(own, name) is not None:
+                assert torch.equal(getattr(stacked, name)[rows], getattr(own, name))
+    assert stacked.graphs.real.tolist() == [[True] * size.graphs + [False]] * len(picks)

@@ -6,7 +6,7 @@ from drawn_graphs import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bimp.device.shapes import BATCHES_DRAWN, Buckets, Shape, drawn_shapes, shapes_of
+from bimp.device.shapes import BATCHES_DRAWN, Buckets, Shape, around, drawn_shapes, shapes_of
 
 shapes = st.builds(Shape, graphs=st.sampled_from([4, 8]), nodes=st.integers(2, 200), edges=st.integers(2, 400))
 
@@ -47,8 +47,8 @@ def test_what_no_bucket_holds_or_has_no_variance(shape: Shape) -> None:
 
 def test_drawn_shapes_are_alike_at_every_call_and_end_in_one_hardly_exceeded() -> None:
     split = drawn("zinc", 64)
-    first = drawn_shapes(split, 10)
-    assert first == drawn_shapes(split, 10)
+    first = drawn_shapes([split], 10)
+    assert first == drawn_shapes([split], 10)
     whole, rest = first[: BATCHES_DRAWN + 1], first[BATCHES_DRAWN + 1 :]
     assert [{shape.graphs for shape in part} for part in (whole, rest)] == [{10}, {4}]
     for part in (whole, rest):
@@ -56,4 +56,25 @@ def test_drawn_shapes_are_alike_at_every_call_and_end_in_one_hardly_exceeded() -
         assert part[-1].edges >= max(shape.edges for shape in part)
     mean = sum(shape.nodes for shape in whole[:-1]) / BATCHES_DRAWN
     assert mean == pytest.approx(10 * split.graphs.node_counts.double().mean().item(), rel=0.03)
-    assert [shape.graphs for shape in drawn_shapes(split, 100)[:1]] == [64]
+    assert [shape.graphs for shape in drawn_shapes([split], 100)[:1]] == [64]
+
+
+def test_a_size_around_batches_of_several_runs() -> None:
+    assert around([Shape(4, 9, 20), Shape(4, 12, 16), Shape(4, 10, 10)]) == Shape(4, 12, 20)
+    assert around([Shape(4, 9, 20), Shape(3, 12, 16)]) is None
+
+
+def test_shapes_drawn_of_several_splits_hold_a_batch_of_each() -> None:
+    splits = [drawn("zinc", 23, seed=seed) for seed in range(3)]
+    of_all = drawn_shapes(splits, 5)
+    assert [
+        {shape.graphs for shape in part} for part in (of_all[: BATCHES_DRAWN + 1], of_all[BATCHES_DRAWN + 1 :])
+    ] == [
+        {5},
+        {3},
+    ]
+    means = [5 * split.graphs.node_counts.double().mean().item() for split in splits]
+    drawn_mean = sum(shape.nodes for shape in of_all[:BATCHES_DRAWN]) / BATCHES_DRAWN
+    assert max(means) < drawn_mean < sum(means)
+    uneven = drawn_shapes([splits[0], drawn("zinc", 21)], 5)
+    assert {shape.graphs for shape in uneven} == {5}  # remainders of 3 and of 1 graph are no one size's

@@ -1,0 +1,216 @@
+"""How splits pass through networks on an accelerator, step by step, for one run or for several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
+
+import torch
+from torch import Tensor
+
+from bimp.config import TrialConfig
+from bimp.data import GraphBatch
+from bimp.device.board import Board
+from bimp.device.capture import Capture, Step
+from bimp.device.placing import Placed
+from bimp.device.resident import GatheredRows, ResidentGraphs
+from bimp.device.shapes import FEWEST, Buckets, Shape, around, drawn_shapes, shapes_of
+from bimp.measurement import Meter
+
+Learner = Callable[[GraphBatch], Tensor]
+"""What is done with a batch; gives the row of numbers that it leaves (:meth:`bimp.measurement.Meter.row`)."""
+
+JointLearner = Callable[[GatheredRows, Shape], Tensor]
+"""What is done with batches of all runs, padded to one size; gives a row of each, ``[runs, columns]``."""
+
+Signs = Callable[[int], Tensor]
+"""Draws as many signs, for the positional encodings of a step, whenever it is called."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Step:
+    """One step of every run.
+
+    Attributes:
+        shapes, picks: of each run's batch, and its graphs; None of a run that has none left.
+        joint: the size to which all are padded and taken at once; None: each run takes its own by itself.
+        own: the size to which each of them is padded then; None: it is taken as it is.
+    """
+
+    shapes: Sequence[Shape | None]
+    picks: Sequence[Tensor | None]
+    joint: Shape | None
+    own: Sequence[Shape | None]
+
+
+class Passage:
+    """How a split of each run passes through the run's network, epoch by epoch.
+
+    A step takes a batch of each run. Where they are padded to one size, ``joint`` takes all of them at once; where
+    none holds them (the runs' numbers of graphs differ, or one has none left) each run takes its own by itself.
+
+    Args:
+        placed: the splits.
+        config: of the trials, which differ in seed and fold alone.
+        device: where the networks lie.
+        learners: what is done with a batch of each run.
+        joint: what is done with batches of all runs at once; None: there is one run.
+        capture: how a step of padded batches is captured; None: batches are neither padded nor captured.
+        is_training: batches come in a new order each time, and signs of positional encodings are flipped.
+    """
+
+    def __init__(
+        self,
+        placed: Placed,
+        config: TrialConfig,
+        device: torch.device,
+        learners: Sequence[Learner],
+        capture: Capture | None,
+        *,
+        is_training: bool,
+        joint: JointLearner | None = None,
+    ) -> None:
+        self._splits = placed.splits
+        self._resident = placed.resident
+        self._config = config
+        self._batch_size = config.train.batch_size
+        self._device = device
+        self._learners = learners
+        self._joint = joint
+        self._capture = capture
+        self._is_training = is_training
+        self._steps: dict[tuple[int | None, Shape], Step] = {}
+        self._sizes: dict[int | None, Buckets] = {}
+        pos_enc = self._splits[0].graphs.pos_enc
+        flips = is_training and config.model.pos_enc_dim is not None and pos_enc is not None
+        self.board = Board(
+            [len(split) for split in self._splits],
+            self._batch_size,
+            Meter(config).columns(with_gate=not is_training),
+            pos_enc.shape[1] if flips and pos_enc is not None else None,
+            device,
+        )
+
+    def go(self, orders: Sequence[Tensor] | None, signs: Sequence[Signs] | None) -> list[tuple[Meter, Tensor]]:
+        """Pass once, and wait for the end.
+
+        Args:
+            orders: of each run's graphs, ``[graphs]``; None: each split's own.
+            signs: draws those of each run; None: nothing is flipped.
+
+        Returns:
+            Of each run, what was measured, and each step's row of it.
+        """
+        given = orders if orders is not None else [None] * len(self._splits)
+        shapes = [shapes_of(split, self._batch_size, order) for split, order in zip(self._splits, given, strict=True)]
+        chosen = [
+            split.indices if order is None else split.indices[order]
+            for split, order in zip(self._splits, given, strict=True)
+        ]
+        picks = [torch.split(of_run, self._batch_size) for of_run in chosen]
+        # All that the host has to find out is found before the first step.
+        steps = [
+            self._planned(of_shapes, of_picks)
+            for of_shapes, of_picks in zip(zip_longest(*shapes), zip_longest(*picks), strict=True)
+        ]
+        self.board.begin(chosen, self._draw(signs, [len(of_run) for of_run in shapes]))
+        for step in steps:
+            self._take(step)
+        rows = self.board.read()
+        return [self._measured(rows[: len(of_run), run], of_run) for run, of_run in enumerate(shapes)]
+
+    def _draw(self, signs: Sequence[Signs] | None, steps: Sequence[int]) -> Tensor | None:
+        if signs is None or self.board.signs is None:
+            return None
+        drawn = torch.ones(self.board.signs.shape)
+        for run, (draw, of_run) in enumerate(zip(signs, steps, strict=True)):
+            for step in range(of_run):
+                drawn[step, run] = draw(drawn.shape[2])
+        return drawn
+
+    def _measured(self, rows: Tensor, shapes: Sequence[Shape]) -> tuple[Meter, Tensor]:
+        meter = Meter(self._config)
+        for row, shape in zip(rows, shapes, strict=True):
+            meter.add(row, shape.graphs)
+        return meter, rows
+
+    def _planned(self, shapes: Sequence[Shape | None], picks: Sequence[Tensor | None]) -> _Step:
+        joint, own = self._sizes_for(shapes)
+        return _Step(shapes=shapes, picks=picks, joint=joint, own=own)
+
+    def _sizes_for(self, shapes: Sequence[Shape | None]) -> tuple[Shape | None, Sequence[Shape | None]]:
+        """The size to which a step pads the batches of all runs; and if there is none, that of each run's."""
+        present = [shape for shape in shapes if shape is not None]
+        if self._capture is None or self._resident is None:
+            return None, [None] * len(shapes)
+        is_small = min(min(shape.nodes, shape.edges) for shape in present) < FEWEST
+        largest = around(present) if len(present) == len(shapes) else None
+        if self._joint is not None and largest is not None and not is_small:
+            joint = self._buckets(None).smallest(largest)
+            if joint is not None:
+                return joint, []
+        return None, [self._buckets(run).smallest(shape) if shape else None for run, shape in enumerate(shapes)]
+
+    def _take(self, step: _Step) -> None:
+        """One step of every run."""
+        if step.joint is not None:
+            self._captured(None, step.joint, partial(self._on_joint_batch, step.joint))()
+            return
+        for run, (shape, picks, bucket) in enumerate(zip(step.shapes, step.picks, step.own, strict=True)):
+            if shape is not None and picks is not None:
+                self._alone(run, shape, picks, bucket)()
+        if len(step.shapes) > 1:
+            self.board.advance()
+
+    def _alone(self, run: int, shape: Shape, picks: Tensor, bucket: Shape | None) -> Step:
+        if self._resident is None:
+            return partial(self._on_sent_batch, run, picks)
+        if bucket is None:
+            return partial(self._on_gathered_batch, run, self._resident, shape, padded=False)
+        return self._captured(run, bucket, partial(self._on_gathered_batch, run, self._resident, bucket, padded=True))
+
+    def _captured(self, run: int | None, size: Shape, step: Step) -> Step:
+        assert self._capture is not None
+        if (run, size) not in self._steps:
+            self._steps[run, size] = self._capture(step)
+        return self._steps[run, size]
+
+    def _buckets(self, run: int | None) -> Buckets:
+        """Sizes of one run's batches, or of the batches of all."""
+        if run not in self._sizes:
+            splits = self._splits if run is None else [self._splits[run]]
+            if self._is_training:
+                known = drawn_shapes(splits, self._batch_size)
+            else:
+                of_steps = zip(*(shapes_of(split, self._batch_size) for split in splits), strict=False)
+                known = [shape for of_step in of_steps if (shape := around(of_step)) is not None]
+            self._sizes[run] = Buckets(known)
+        return self._sizes[run]
+
+    def _on_joint_batch(self, size: Shape) -> None:
+        assert self._joint is not None
+        assert self._resident is not None
+        rows = self._resident.gather_rows(self.board.picks(size.graphs), size, padded=True)
+        signs = self.board.sign_rows()
+        if signs is not None and rows.pos_enc is not None:
+            by_run = rows.pos_enc.view(len(signs), -1, signs.shape[1])
+            rows = replace(rows, pos_enc=(by_run * signs.unsqueeze(1)).flatten(0, 1))
+        self.board.write(self._joint(rows, size))
+
+    def _on_gathered_batch(self, run: int, resident: ResidentGraphs, shape: Shape, *, padded: bool) -> None:
+        self._on_batch(run, resident.gather(self.board.picks_of(run, shape.graphs), shape, padded=padded))
+
+    def _on_sent_batch(self, run: int, picks: Tensor) -> None:
+        self._on_batch(run, self._splits[run].graphs.gather(picks).to(self._device))
+
+    def _on_batch(self, run: int, batch: GraphBatch) -> None:
+        signs = self.board.sign_rows()
+        if signs is not None and batch.pos_enc is not None:
+            batch = replace(batch, pos_enc=batch.pos_enc * signs[run])
+        row = self._learners[run](batch)
+        if len(self._learners) == 1:
+            self.board.write(row.unsqueeze(0))
+        else:
+            self.board.write_of(run, row)
