@@ -78,7 +78,7 @@ def main(way: Way, dataset: str, backbone: str, layers: int, threads: int) -> Pr
         step = usual_step(config, [Batch.from_data_list(separate_graphs(drawn.graphs, pick))])
     else:
         step = our_step(config, [drawn.graphs.gather(pick)])
-    base = _memory("VmRSS")
+    base = memory("VmRSS")
     cpu, wall, system = [], [], []
     for turn in range(STEPS):
         before = resource.getrusage(resource.RUSAGE_SELF)
@@ -87,10 +87,11 @@ def main(way: Way, dataset: str, backbone: str, layers: int, threads: int) -> Pr
         cpu.append(time.process_time() - cpu_start)
         wall.append(time.perf_counter() - wall_start)
         system.append(resource.getrusage(resource.RUSAGE_SELF).ru_stime - before.ru_stime)
-    return ProcessCost(median(cpu[WARM_UP:]), median(wall[WARM_UP:]), median(system[WARM_UP:]), _memory("VmHWM"), base)
+    return ProcessCost(median(cpu[WARM_UP:]), median(wall[WARM_UP:]), median(system[WARM_UP:]), memory("VmHWM"), base)
 
 
-def _memory(field: str) -> int:
+def memory(field: str) -> int:
+    """Bytes that the kernel tells of this process: ``VmRSS`` that it holds, ``VmHWM`` the most that it held."""
     # Not ru_maxrss: a new process inherits it from the one that started it.
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith(f"{field}:"))

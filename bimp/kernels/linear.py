@@ -55,7 +55,8 @@ def gradient_of_map(grad: Tensor, rows: Tensor) -> Tensor:
     if not (_HAS_ONEDNN and rows.dtype == torch.float32) or whole == 0:
         return grad.t() @ rows
     if grad.shape[1] > rows.shape[1]:
-        gradient = _by_onednn(rows[:whole].t(), grad[:whole].t(), None).t()
+        # Not turned back by a view: fused optimizers read gradients as they lie in memory.
+        gradient = _by_onednn(rows[:whole].t(), grad[:whole].t(), None).t().contiguous()
     else:
         gradient = _by_onednn(grad[:whole].t(), rows[:whole].t(), None)
     return gradient.addmm_(grad[whole:].t(), rows[whole:]) if whole < len(rows) else gradient
