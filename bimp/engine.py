@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -246,7 +247,7 @@ class TrainingRun:
             self.status, self.reason = "finished", "time_limit"
 
     def save(self) -> dict[str, Any]:
-        """The checkpoint of the epochs so far."""
+        """The checkpoint of the epochs so far, which later ones leave as it is."""
         return {
             "format": CHECKPOINT_FORMAT,
             "config": self.config.to_dict(),
@@ -254,20 +255,20 @@ class TrainingRun:
             "seconds": self.seconds,
             "status": self.status,
             "reason": self.reason,
-            "network": self.network.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "scheduler": self.scheduler.state_dict(),
+            "network": deepcopy(self.network.state_dict()),
+            "optimizer": deepcopy(self.optimizer.state_dict()),
+            "scheduler": deepcopy(self.scheduler.state_dict()),
         }
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
-        """Go on from ``checkpoint``.
+        """Go on from ``checkpoint``, which stays as it is.
 
         Raises:
             CheckpointError: it was made by another configuration.
         """
         _check_origin(self.config, checkpoint)
         self.network.load_state_dict(checkpoint["network"])
-        self.optimizer.load_state_dict(checkpoint["optimizer"])
+        self.optimizer.load_state_dict(deepcopy(checkpoint["optimizer"]))
         self.scheduler.load_state_dict(checkpoint["scheduler"])
         self.epoch = checkpoint["epoch"]
         self.seconds = checkpoint["seconds"]

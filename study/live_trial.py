@@ -61,6 +61,7 @@ class LiveTrial:
         dataset: PreparedDataset,
         device: torch.device,
         keep: Keep,
+        trained_on: str,
     ) -> None:
         self.assignment = assignment
         self.record = record
@@ -69,6 +70,7 @@ class LiveTrial:
         self._dataset = dataset
         self._device = device
         self._keep = keep
+        self._trained_on = trained_on
         self._earlier_removed = False
 
     @classmethod
@@ -85,13 +87,13 @@ class LiveTrial:
         record, checkpoint = yield from keep(partial(_left_behind, assignment, folder, device))
         if trained_on is not None:
             record = replace(record, device=trained_on)
-        return cls(assignment, record, checkpoint, folder, dataset, device, keep)
+        return cls(assignment, record, checkpoint, folder, dataset, device, keep, trained_on or device_name(device))
 
     @property
     def beginning(self) -> str:
         """For the log, before anything is trained: from where it goes on, and on what."""
         begins = "begins" if self.checkpoint is None else f"goes on after epoch {self.record.num_epochs}"
-        return f"{begins} on {self.record.device}, threads: {self.assignment.threads}"
+        return f"{begins} on {self._trained_on}, threads: {self.assignment.threads}"
 
     @property
     def progress(self) -> TrialProgress:

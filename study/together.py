@@ -17,6 +17,7 @@ import torch
 from bimp.engine import EpochResult
 from bimp.stack.team import SeedRun
 from bimp.stack.together import fit_together
+from bimp.stack.worth import is_worth_stacking
 from study.assignment import TrialAssignment
 from study.live_trial import LiveTrial, TrialProgress
 from study.location import location
@@ -46,8 +47,8 @@ def train_together(
 ) -> Iterator[TogetherProgress | StoreTrouble]:
     """Train the trial and its companions, each from its last checkpoint or from the start, and yield after every epoch.
 
-    As :func:`study.trial.train_trial` for each of them. A record says at ``device`` that it was trained so, and its
-    seconds are an equal share.
+    As :func:`study.trial.train_trial` for each of them. A record says at ``device`` that it was trained so, if they are
+    one network and do not take turns, and its seconds are an equal share.
 
     Raises:
         DataError: the prepared data is missing or not the data that the driver checked.
@@ -58,7 +59,9 @@ def train_together(
     folder = ResultsFolder(location(assignment.results))
     keep = partial(trying, folder, pause=pause, patience_s=STORE_PATIENCE_S)
     dataset = yield from keep(partial(open_data, assignment))
-    trained_on = f"{device_name(device)} ({len(assignment.members)} seeds together)"
+    trained_on = None
+    if is_worth_stacking(assignment.config, dataset.split("train", assignment.config.fold), device):
+        trained_on = f"{device_name(device)} ({len(assignment.members)} seeds together)"
     members = []
     for trial in assignment.members:
         member = yield from LiveTrial.begin(trial, folder, dataset, device, keep, trained_on)

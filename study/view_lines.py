@@ -47,11 +47,12 @@ def time_left_text(view: StudyView) -> str | None:
 
 def counts_of(view: StudyView) -> list[str]:
     """What runs and what went otherwise than to its end, as parts of a sentence."""
-    slots = (
-        f"{view.running} {word_for_live(view)}"
-        if view.slots is None
-        else f"{view.running} of {view.slots} slots running"
-    )
+    if view.slots is None:
+        slots = f"{view.running} {word_for_live(view)}"
+    elif view.running > view.slots:  # some are trained together
+        slots = f"{view.running} running in {view.slots} {'slot' if view.slots == 1 else 'slots'}"
+    else:
+        slots = f"{view.running} of {view.slots} slots running"
     pruned = sum(line.pruned for line in view.cells)
     troubles = by_status(view.troubles)
     waiting = [f"{view.waiting} waiting for a worker"] if view.waiting else []

@@ -17,7 +17,7 @@ from bimp.adjacency import Adjacency
 from bimp.head_runs import HeadRuns
 from bimp.kernels.exponential import exp_
 from bimp.kernels.room import empty_like_with_room, first_rows, starts_with_room
-from bimp.kernels.segments import sparse, sum_of_runs
+from bimp.kernels.segments import dots_of_runs, sparse, sum_of_runs
 
 MOST_UNUSED = 1 / 8
 """Unused columns of a node's row, for each of its values, that cost less than a copy of the values does."""
@@ -173,8 +173,5 @@ def _sums_by_source(rows: Tensor, weights: Tensor, columns: HeadColumns, adjacen
 
 def _dots_by_head(at_destination: Tensor, at_source: Tensor, runs: HeadRuns) -> Tensor:
     """Dot products of both ends' rows, ``[edges, heads]``."""
-    size = (len(at_destination), len(at_source))
-    zeros = at_source.new_zeros(runs.rows.numel())
-    pattern = torch.sparse_csr_tensor(runs.starts, runs.rows, zeros, size, check_invariants=False)
-    dots: Tensor = torch.sparse.sampled_addmm(pattern, at_destination, at_source.t(), beta=0.0).values()
+    dots = dots_of_runs(at_destination, at_source, runs.rows, runs.starts)
     return dots.index_select(0, runs.place).view(-1, runs.heads)

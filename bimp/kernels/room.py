@@ -27,7 +27,8 @@ def empty_like_with_room(rows: Tensor) -> Tensor:
 def first_rows(matrix: Tensor, num_rows: int) -> Tensor:
     """The first rows of a contiguous matrix as a tensor of their own on the same memory.
 
-    Not a view: autograd refuses to change views in place that a function has returned.
+    Not a view: autograd refuses to change views in place that a function has returned. A file that it is saved to
+    holds the room as well; a clone does not.
     """
     width = matrix.shape[1]
     return matrix.new_empty(0).set_(matrix.untyped_storage(), 0, (num_rows, width), (width, 1))

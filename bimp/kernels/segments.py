@@ -43,8 +43,24 @@ def sum_from_destinations(rows: Tensor, adjacency: Adjacency, weights: Tensor | 
 
 def dots_along_edges(at_destination: Tensor, at_source: Tensor, adjacency: Adjacency) -> Tensor:
     """Dot product of ``at_destination[v]`` and ``at_source[u]`` for each edge u -> v, ``[edges]``."""
-    pattern = sparse(torch.zeros(adjacency.num_edges, dtype=at_source.dtype), adjacency)
-    dots: Tensor = torch.sparse.sampled_addmm(pattern, at_destination, at_source.t(), beta=0.0).values()
+    return dots_of_runs(at_destination, at_source, adjacency.source, adjacency.starts)
+
+
+def dots_of_runs(rows: Tensor, others: Tensor, picks: Tensor, starts: Tensor) -> Tensor:
+    """Dot product of row r and ``others[p]`` for each place p of run r, ``[places]``, without a gradient.
+
+    Args:
+        rows: ``[runs, width]``.
+        others: ``[others, width]``.
+        picks: which of the others stands at each place.
+        starts: ``[runs + 1]``, where the runs of places begin and end.
+    """
+    if picks.numel() > len(rows) * len(others):  # copies of edges beyond what a sparse matrix may hold
+        row = torch.arange(len(rows)).repeat_interleave(starts.diff())
+        return (rows.index_select(0, row) * others.index_select(0, picks)).sum(1)
+    size = (len(rows), len(others))
+    pattern = torch.sparse_csr_tensor(starts, picks, rows.new_zeros(picks.numel()), size, check_invariants=False)
+    dots: Tensor = torch.sparse.sampled_addmm(pattern, rows, others.t(), beta=0.0).values()
     return dots
 
 

@@ -67,6 +67,18 @@ def test_interrupted_equals_uninterrupted_bit_for_bit(stop_after: int) -> None:
     assert all(torch.equal(ended[name], resumed[name]) for name in ended)
 
 
+def test_a_checkpoint_that_is_kept_stays_that_of_its_epoch() -> None:
+    """While the run goes on, and while other runs go on from it."""
+    train, validation = split(12), split(6, offset=2)
+    kept = [(result.validation, result.checkpoint()) for result in fit(CONFIG, train, validation)]
+    for told, checkpoint in kept:
+        assert evaluate(load_network(CONFIG, checkpoint), CONFIG, validation, "cpu") == told
+    _, of_second = kept[1]
+    first, again = (numbers(list(fit(CONFIG, train, validation, checkpoint=of_second))) for _ in range(2))
+    assert len(first) == 4
+    assert first == again
+
+
 def test_an_ended_checkpoint_yields_nothing() -> None:
     train, validation = split(8), split(4)
     *_, last = fit(CONFIG, train, validation)

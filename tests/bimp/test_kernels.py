@@ -20,6 +20,7 @@ from bimp.head import read_out
 from bimp.kernels.attention import HeadColumns
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import linear
+from bimp.kernels.segments import dots_of_runs
 from bimp.losses import supervised_loss
 from bimp.neighbourhood import max_neighbour_rows
 from bimp.network import Network
@@ -143,6 +144,12 @@ def test_of_equal_messages_the_first_takes_the_gradient(edges_a_node: int, is_we
     assert_close(found[0], torch.from_numpy(expected))
     if is_weighted:
         assert_close(found[1], torch.from_numpy(expected_weights))
+
+
+def test_dots_of_more_copies_of_edges_than_there_are_pairs_of_nodes() -> None:
+    rows, others = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
+    dots = dots_of_runs(rows, others, torch.tensor([0, 1, 1, 1, 0]), torch.tensor([0, 4, 5]))
+    assert dots.tolist() == [17.0, 23.0, 23.0, 23.0, 39.0]
 
 
 def test_runs_of_each_head_hold_the_edges_of_their_end() -> None:

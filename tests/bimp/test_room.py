@@ -44,6 +44,14 @@ def test_a_gradient_of_a_map_takes_nothing_from_behind_the_rows(num_rows: int, b
     assert_close(gradient_of_map(grad, rows).double(), expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("out_dim", [7, 33])
+def test_a_gradient_lies_as_its_weight_does(out_dim: int) -> None:
+    """``torch.optim``'s fused operators go through both by their places in memory."""
+    layer = linear.Linear(20, out_dim)
+    (grad,) = torch.autograd.grad(layer(torch.randn(300, 20)).sum(), [layer.weight])
+    assert grad.stride() == layer.weight.stride()
+
+
 def test_rows_with_room_are_read_where_they_lie_and_others_are_copied() -> None:
     roomy = empty_with_room(100, 3, like=torch.zeros(0))
     assert roomy.shape == (100, 3)

@@ -79,6 +79,10 @@ def test_a_cell_shows_how_far_it_is() -> None:
     ]
 
 
+def test_trials_that_are_trained_together_take_fewer_slots_than_they_are() -> None:
+    assert shown(view(line(running=3)))[1].startswith("3 running in 2 slots, ")
+
+
 def test_a_metric_stands_with_its_value_where_cells_have_different_ones() -> None:
     other = line("zinc-gcn-none-L4-100k", best=0.25)
     rows = shown(view(line(best=0.5), replace(other, goal=replace(other.goal, metric="mae"))))

@@ -31,6 +31,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(autouse=True)
+def as_one_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large their batches are."""
+    monkeypatch.setattr("bimp.stack.worth.MOST_NODES", 10**9)
+
+
 def confirm_trials(folder: ResultsFolder, data: Path, **training: Any) -> list[TrialAssignment]:
     folder.create()
     given = {
@@ -106,6 +112,20 @@ def test_each_trial_leaves_the_record_and_weights_that_it_would_leave_by_itself(
         assert {name: value.shape for name, value in ours["network"].items()} == {
             name: value.shape for name, value in theirs["network"].items()
         }
+
+
+def test_trials_that_take_turns_are_on_record_as_trained_alone(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = confirm_trials(ResultsFolder(tmp_path / "alone"), data)
+    for trial in alone:
+        list(train_trial(trial))
+    monkeypatch.setattr("bimp.stack.worth.MOST_NODES", 0)
+    trials = confirm_trials(ResultsFolder(tmp_path / "together"), data)
+    list(progress(train_together(together(trials))))
+    for one, other in zip(trials, alone, strict=True):
+        assert live(one).device == live(other).device
+        assert [epoch.val_loss for epoch in live(one).epochs] == [epoch.val_loss for epoch in live(other).epochs]
 
 
 @pytest.mark.parametrize("first", ["together", "alone"])

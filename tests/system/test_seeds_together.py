@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 STUDY = """
 name: together
-arms: {dataset: digits, backbone: gated_gcn, placement: boosting, hidden_dim: 8, layers: 2}
-fixed: {num_clusters: 3, sigma_m: 1.0, max_epochs: 6, batch_size: 256}
+arms: {dataset: digits, backbone: gcn, placement: boosting, hidden_dim: 8, layers: 2}
+fixed: {num_clusters: 3, sigma_m: 1.0, max_epochs: 30, batch_size: 64}
 confirm: {seeds: [41, 95, 12]}
 resources: {max_concurrent: 1, seeds_together: TOGETHER}
 """
@@ -56,7 +56,7 @@ def test_killed_together_each_goes_on_by_itself(studies: Studies, tmp_path: Path
     assert (ended.code, ended.err) == (0, ""), ended
     found = records(results)
     assert sorted((record.seed, record.status, record.num_epochs) for record in found.values()) == [
-        (seed, "finished", 6) for seed in (12, 41, 95)
+        (seed, "finished", 30) for seed in (12, 41, 95)
     ]
     assert set(found) == set(kept)
     for key, before in kept.items():
