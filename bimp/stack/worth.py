@@ -8,10 +8,12 @@ from bimp.config import TrialConfig
 from bimp.data import GraphSplit
 from bimp.engine import has_own_path
 
-MOST_EDGES = 2_800
+MOST_EDGES = 1_500
 """Of a seed's batch, for GatedGCN: its rows of edges are most of its work."""
-MOST_NODES = 2_500
-"""Of a seed's batch, for the other backbones."""
+MOST_NODES = 1_500
+"""Of a seed's batch, for GCN."""
+MOST_NODES_OF_MANY_CALLS = 2_500
+"""Of a seed's batch, for the backbones whose layers call more operators."""
 
 
 def is_worth_stacking(config: TrialConfig, train: GraphSplit, device: torch.device) -> bool:
@@ -25,4 +27,5 @@ def is_worth_stacking(config: TrialConfig, train: GraphSplit, device: torch.devi
     share = min(1, config.train.batch_size / len(train))
     if config.model.backbone == "gated_gcn":
         return share * int(train.graphs.edge_counts[train.indices].sum()) <= MOST_EDGES
-    return share * int(train.graphs.node_counts[train.indices].sum()) <= MOST_NODES
+    most = MOST_NODES if config.model.backbone == "gcn" else MOST_NODES_OF_MANY_CALLS
+    return share * int(train.graphs.node_counts[train.indices].sum()) <= most

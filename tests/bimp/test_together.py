@@ -190,7 +190,12 @@ def test_splits_of_different_sizes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("backbone", "limit", "rows"), [("gated_gcn", "MOST_EDGES", "edge_counts"), ("gat", "MOST_NODES", "node_counts")]
+    ("backbone", "limit", "rows"),
+    [
+        ("gated_gcn", "MOST_EDGES", "edge_counts"),
+        ("gcn", "MOST_NODES", "node_counts"),
+        ("gat", "MOST_NODES_OF_MANY_CALLS", "node_counts"),
+    ],
 )
 def test_large_batches_are_trained_one_after_another(
     backbone: Backbone, limit: str, rows: str, monkeypatch: pytest.MonkeyPatch

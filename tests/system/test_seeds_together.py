@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 STUDY = """
 name: together
 arms: {dataset: digits, backbone: gcn, placement: boosting, hidden_dim: 8, layers: 2}
-fixed: {num_clusters: 3, sigma_m: 1.0, max_epochs: 30, batch_size: 64}
+fixed: {num_clusters: 3, sigma_m: 1.0, max_epochs: 30, batch_size: 32}
 confirm: {seeds: [41, 95, 12]}
 resources: {max_concurrent: 1, seeds_together: TOGETHER}
 """
