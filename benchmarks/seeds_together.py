@@ -200,7 +200,8 @@ def _introduction(costs: Sequence[Cost], device: torch.device) -> list[str]:
         paragraphs.append(
             f"In main memory GatedGCN beyond {MOST_EDGES:,} edges a batch, GCN beyond {MOST_NODES:,} nodes and the "
             f"others beyond {MOST_NODES_OF_MANY_CALLS:,} are no faster as one network of all seeds: they train an "
-            "epoch of each in turn. Those cells have a star, and tell how far two measurements of the same work lie apart."
+            "epoch of each in turn. Those cells have a star, and tell how far two measurements of the same work lie "
+            "apart."
         )
     if device.type == "cuda":
         slowest = max(cost.of_one.median for cost in costs)
