@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from bimp.adjacency import Adjacency
-from bimp.kernels.segments import dots_along_edges, sparse, sum_from_destinations, sum_from_sources, sum_of_runs
+from bimp.kernels.room import first_rows, starts_with_room
+from bimp.kernels.segments import dots_along_edges, sparse, sum_from_destinations, sum_of_runs
 
 MOST_EDGES_A_NODE = 4
 """Edges into a node, on average, up to which one operator finds a maximum and its place fastest."""
@@ -78,7 +79,8 @@ class _NeighbourSum(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, weights: Tensor | None, adjacency: Adjacency) -> Tensor:
         ctx.adjacency = adjacency
         ctx.save_for_backward(rows if ctx.needs_input_grad[1] else None, weights)
-        return sum_from_sources(rows, adjacency, weights)
+        sums = sum_of_runs(rows, adjacency.source, starts_with_room(adjacency.starts), weights)
+        return first_rows(sums, adjacency.num_nodes)
 
     @staticmethod
     @torch.autograd.function.once_differentiable

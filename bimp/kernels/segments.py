@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from bimp.adjacency import Adjacency
-from bimp.kernels.room import first_rows, starts_with_room
 
 with warnings.catch_warnings():
     # The first sparse tensor of a process is greeted with a warning that says nothing about these uses.
@@ -31,8 +30,7 @@ def sum_of_runs(rows: Tensor, picks: Tensor, starts: Tensor, weights: Tensor | N
 
 def sum_from_sources(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
     """For each node the sum of its in-neighbours' rows, each times the weight of its edge."""
-    sums = sum_of_runs(rows, adjacency.source, starts_with_room(adjacency.starts), weights)
-    return first_rows(sums, adjacency.num_nodes)
+    return sum_of_runs(rows, adjacency.source, adjacency.starts, weights)
 
 
 def sum_from_destinations(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bimp.kernels.choice import kernels_serve
-from bimp.kernels.linear import FEWEST_COLUMNS, FEWEST_ROWS, Linear, product
+from bimp.kernels.linear import FEWEST_COLUMNS, FEWEST_ROWS, Linear, gradient_of_map, product
 
 
 class StackedLinear(Linear):
@@ -73,5 +73,5 @@ class _EachLinear(torch.autograd.Function):
         if wants_rows:
             of_rows = torch.stack([product(g, w.t()) for g, w in zip(grad, weight, strict=True)])
         if wants_weight:
-            of_weight = torch.stack([product(g.t(), rows.t()) for g, rows in zip(grad, parts, strict=True)])
+            of_weight = torch.stack([gradient_of_map(g, rows) for g, rows in zip(grad, parts, strict=True)])
         return of_rows, of_weight, grad.sum(1) if ctx.has_bias else None
