@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bimp.adjacency import Adjacency
-from bimp.kernels.aggregation import edge_sums, neighbour_max, neighbour_sum
+from bimp.kernels.aggregation import edge_sums, neighbour_sum, rectified_neighbour_max
 from bimp.kernels.choice import kernels_serve
 from bimp.padded import aggregation
 
@@ -80,22 +80,22 @@ def mean_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | No
     return sum_neighbour_rows(rows, adjacency, shares if weights is None else weights * shares)
 
 
-def max_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
-    """Largest of the rows of each node's in-neighbours, each times the weight of its edge, entry by entry.
+def max_rectified_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
+    """Largest of ``relu(rows)`` of each node's in-neighbours, each times the weight of its edge, entry by entry.
 
     Of equal ones the first takes the gradient.
 
     Args:
         rows: ``[nodes, width]``.
         adjacency: of the edges.
-        weights: ``[edges]``, or None for 1 everywhere.
+        weights: ``[edges]``, not below 0; None for 1 everywhere.
 
     Returns:
         ``[nodes, width]``.
     """
     if kernels_serve(rows, weights):
-        return neighbour_max(rows, adjacency, weights)
-    picks = adjacency.source
+        return rectified_neighbour_max(rows, adjacency, weights)
+    rows, picks = torch.relu(rows), adjacency.source
     if weights is not None:
         rows, picks = weights.unsqueeze(1) * rows.index_select(0, picks), adjacency.each_edge
     return F.embedding_bag(picks, rows, adjacency.starts, mode="max", include_last_offset=True)

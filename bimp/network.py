@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from bimp.config import BACKBONES, ModelConfig
 from bimp.data.batch import GraphBatch
+from bimp.embedded import Embedded, embedded_from
 from bimp.gradient import BilateralGate, GateOutput
 from bimp.head import Head
 from bimp.kernels.linear import Linear
@@ -81,6 +82,7 @@ class Network(nn.Module):
             _require_sorted(batch)
         h = self._node_rows(batch)
         e_hat = self._edge_rows(batch) if self.model.backbone == "gated_gcn" else None
+        embedded, embedded_edges = self._embedded(batch)
         gates: list[GateOutput] = []
         rows = [h]
         for position, layer in enumerate(self.layers, start=1):
@@ -88,13 +90,14 @@ class Network(nn.Module):
             if position in self.model.gated_layers:
                 gates.append(self.gates[str(position)](h, batch))
                 beta_hat = gates[-1].beta_hat
-            if e_hat is None:
-                is_own = self.model.backbone not in BACKBONES
-                h = layer(h, batch.edge_index if is_own else batch.adjacency, beta_hat)
-                if is_own:
-                    self._require_rows(h, batch, position)
+            if self.model.backbone not in BACKBONES:
+                h = layer(h, batch.edge_index, beta_hat)
+                self._require_rows(h, batch, position)
+            elif e_hat is None:
+                h = layer(h, batch.adjacency, beta_hat, embedded)
             else:
-                h, e_hat = layer(h, e_hat, batch.adjacency, beta_hat)
+                h, e_hat = layer(h, e_hat, batch.adjacency, beta_hat, embedded, embedded_edges)
+            embedded, embedded_edges = None, None
             if keep_rows:
                 rows.append(h)
         if batch.padding is not None:
@@ -127,6 +130,16 @@ class Network(nn.Module):
             )
         encoded: Tensor = self.pos_enc_embedding(batch.pos_enc[:, :wanted])
         return rows + encoded
+
+    def _embedded(self, batch: GraphBatch) -> tuple[Embedded | None, Embedded | None]:
+        """What the nodes' and edges' rows that enter the first layer are an embedding of, where that spares work."""
+        of_nodes, of_edges = None, None
+        if batch.padding is None and self.model.pos_enc_dim is None:
+            of_nodes = embedded_from(self.node_embedding, batch.x)
+        if batch.padding is None and self.model.backbone == "gated_gcn" and self.ones_dim is None:
+            assert batch.edge_attr is not None
+            of_edges = embedded_from(self.edge_embedding, batch.edge_attr)
+        return of_nodes, of_edges
 
     def _edge_rows(self, batch: GraphBatch) -> Tensor:
         if self.ones_dim is not None:

@@ -37,7 +37,12 @@ class EdgeGates:
     epsilon: float
 
     def __call__(
-        self, mapped: Tensor, e_hat: Tensor, weight: Tensor | None, beta_hat: Tensor | None
+        self,
+        mapped: Tensor,
+        e_hat: Tensor,
+        weight: Tensor | None,
+        columns: Tensor | None,
+        beta_hat: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """The nodes' rows before their normalisation, and new rows of the edges.
 
@@ -45,8 +50,9 @@ class EdgeGates:
             mapped: ``[nodes, 4 width]``, four rows for each node: what it adds to the rows of the edges out of it, and
                 of those into it; what it sends; what it keeps for itself.
             e_hat: ``[edges, width]``, or ``[1, width]`` for all edges.
-            weight: ``[width, width]``, the map of ``e_hat``; its bias is in ``mapped``. None: ``e_hat`` has no part in
-                the rows before normalisation.
+            weight: ``[width, columns]``, the map of ``columns``; its bias is in ``mapped``. None: nothing is added to
+                what both ends of an edge add to its row.
+            columns: what is mapped, ``[edges, columns]``, without a gradient; None: ``e_hat``.
             beta_hat: ``[edges]``, or None for 1.
 
         Returns:
@@ -54,7 +60,7 @@ class EdgeGates:
         """
         norm = self.norm
         outputs: tuple[Tensor, Tensor] = _EdgeGates.apply(  # type: ignore[no-untyped-call]
-            mapped, e_hat, weight, beta_hat, norm.weight, norm.bias, self
+            mapped, e_hat, weight, columns, beta_hat, norm.weight, norm.bias, self
         )
         return outputs
 
@@ -66,13 +72,14 @@ class _EdgeGates(torch.autograd.Function):
         mapped: Tensor,
         e_hat: Tensor,
         weight: Tensor | None,
+        columns: Tensor | None,
         beta_hat: Tensor | None,
         norm_weight: Tensor,
         norm_bias: Tensor,
         layer: EdgeGates,
     ) -> tuple[Tensor, Tensor]:
         adjacency = layer.adjacency
-        raw = _raw_rows(mapped, e_hat, weight, adjacency)
+        raw = _raw_rows(mapped, e_hat, weight, columns, adjacency)
         mean, inverse_std, of_batch = layer.norm.statistics(raw)
         scale = norm_weight * inverse_std
         shift = norm_bias - mean * scale
@@ -93,7 +100,7 @@ class _EdgeGates(torch.autograd.Function):
         ctx.layer, ctx.of_batch = layer, of_batch
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(
-            raw, new_e_hat, mapped, e_hat, weight, beta_hat, mean, inverse_std, scale, shift, aggregate, total
+            raw, new_e_hat, mapped, e_hat, weight, columns, beta_hat, mean, inverse_std, scale, shift, aggregate, total
         )
         return aggregate + mapped[:, 3 * raw.shape[1] :], new_e_hat
 
@@ -115,6 +122,7 @@ class _EdgeGates(torch.autograd.Function):
             torch.cat(of_nodes, dim=1, out=empty_with_room(len(at_source), 4 * at_source.shape[1], like=at_source)),
             back.new_e_hat.sum(0, keepdim=True) if is_shared else back.new_e_hat,
             grad_weight,
+            None,
             back.beta_hat,
             back.norm_weight,
             back.norm_bias,
@@ -129,6 +137,7 @@ class _Saved:
     mapped: Tensor
     e_hat: Tensor
     weight: Tensor | None
+    columns: Tensor | None
     beta_hat: Tensor | None
     mean: Tensor
     inverse_std: Tensor
@@ -159,8 +168,10 @@ class _Back:
     norm_bias: Tensor
 
 
-def _raw_rows(mapped: Tensor, e_hat: Tensor, weight: Tensor | None, adjacency: Adjacency) -> Tensor:
-    """What both ends add to the row of each edge, and the map of ``e_hat``."""
+def _raw_rows(
+    mapped: Tensor, e_hat: Tensor, weight: Tensor | None, columns: Tensor | None, adjacency: Adjacency
+) -> Tensor:
+    """What both ends add to the row of each edge, and the map of ``columns`` or else of ``e_hat``."""
     width = mapped.shape[1] // 4
     four_rows = mapped.view(-1, width)
     raw = mapped.new_empty(adjacency.num_edges, width)
@@ -169,8 +180,10 @@ def _raw_rows(mapped: Tensor, e_hat: Tensor, weight: Tensor | None, adjacency: A
         rows = sum_of_runs(four_rows, pairs, adjacency.pair_starts[: pairs.numel() // 2 + 1])
         if weight is None:
             raw[block.edges] = rows
-        else:
+        elif columns is None:
             torch.add(rows, product(e_hat[block.edges], weight), out=raw[block.edges])
+        else:
+            torch.addmm(rows, columns[block.edges], weight.t(), out=raw[block.edges])
     return raw
 
 
@@ -255,6 +268,9 @@ def _backward_through_rows(
             rows.add_(back.raw_by_gate[block.edges])
         at_destination.append(sum_of_runs(rows, block.places, block.starts))
         if saved.weight is not None and grad_weight is not None:
-            grad_weight.add_(gradient_of_map(rows, saved.e_hat[block.edges]))
-            back.new_e_hat[block.edges].add_(product(rows, saved.weight.t()))
+            if saved.columns is None:
+                grad_weight.add_(gradient_of_map(rows, saved.e_hat[block.edges]))
+                back.new_e_hat[block.edges].add_(product(rows, saved.weight.t()))
+            else:
+                grad_weight.addmm_(rows.t(), saved.columns[block.edges])
     return _joined(at_destination), grad_weight

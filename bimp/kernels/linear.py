@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bimp.kernels.choice import kernels_serve
-from bimp.kernels.room import MULTIPLE, first_rows, with_room
+from bimp.kernels.room import MULTIPLE, empty_with_room, first_rows, with_room
 
 FEWEST_ROWS = 256
 FEWEST_COLUMNS = 16
@@ -26,17 +26,27 @@ class Linear(nn.Linear):
         """Map rows ``[rows, in_features]`` to ``[rows, out_features]``."""
         return linear(input, self.weight, self.bias)
 
+    def of_both(self, first: Tensor, second: Tensor) -> Tensor:
+        """Map ``first`` and ``second`` side by side, which have ``in_features`` columns together."""
+        if _is_large(first, self.in_features) and kernels_serve(first, second, self.weight, self.bias):
+            mapped: Tensor = _LinearOfBoth.apply(first, second, self.weight, self.bias)  # type: ignore[no-untyped-call]
+            return mapped
+        return linear(torch.cat([first, second], dim=1), self.weight, self.bias)
+
 
 def linear(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """``rows @ weight.T + bias``, differentiable: ``[rows, in]`` to ``[rows, out]``.
 
     Autocast takes the product in half precision; what comes of it is in the weight's all the same.
     """
-    is_large = rows.dim() == 2 and rows.shape[0] >= FEWEST_ROWS and rows.shape[1] >= FEWEST_COLUMNS
-    if is_large and kernels_serve(rows, weight, bias):
+    if rows.dim() == 2 and _is_large(rows, rows.shape[1]) and kernels_serve(rows, weight, bias):
         mapped: Tensor = _Linear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
         return mapped
     return F.linear(rows, weight, bias).to(weight.dtype)
+
+
+def _is_large(rows: Tensor, columns: int) -> bool:
+    return rows.shape[0] >= FEWEST_ROWS and columns >= FEWEST_COLUMNS
 
 
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -95,5 +105,33 @@ class _Linear(torch.autograd.Function):
         return (
             product(grad, weight.t()) if wants_rows else None,
             gradient_of_map(grad, rows) if wants_weight else None,
+            grad.sum(0) if wants_bias else None,
+        )
+
+
+class _LinearOfBoth(torch.autograd.Function):
+    """The rows are laid side by side where the product wants them, once."""
+
+    @staticmethod
+    def forward(ctx: Any, first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        joined = empty_with_room(len(first), weight.shape[1], like=first)
+        torch.cat([first, second], dim=1, out=joined)
+        ctx.save_for_backward(joined, weight)
+        ctx.widths = (first.shape[1], second.shape[1])
+        return product(joined, weight, bias)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        joined, weight = ctx.saved_tensors
+        wants_first, wants_second, wants_weight, wants_bias = ctx.needs_input_grad
+        grad = grad.contiguous()
+        first, second = None, None
+        if wants_first or wants_second:
+            first, second = torch.split(product(grad, weight.t()), ctx.widths, dim=1)
+        return (
+            first if wants_first else None,
+            second if wants_second else None,
+            gradient_of_map(grad, joined) if wants_weight else None,
             grad.sum(0) if wants_bias else None,
         )

@@ -49,7 +49,7 @@ class _UpdateRows(torch.autograd.Function):
         if activation == "relu":
             updated.relu_()
         elif activation == "elu":
-            below = _slope_of_elu_(updated.clone()).sub_(1)
+            below = exp_(updated.clamp(max=0)).sub_(1)
             torch.maximum(updated, below, out=updated)
         if before is not None:
             updated.add_(before)
@@ -61,13 +61,15 @@ class _UpdateRows(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, mean, inverse_std, scale, shift = ctx.saved_tensors
-        grad_rows = torch.addcmul(shift, rows, scale, out=empty_like_with_room(rows))
+        grad_rows = empty_like_with_room(rows)
+        if ctx.activation == "none":
+            grad_rows.copy_(grad)
+        else:
+            torch.addcmul(shift, rows, scale, out=grad_rows)
         if ctx.activation == "relu":
             torch.ops.aten.threshold_backward.grad_input(grad, grad_rows, 0, grad_input=grad_rows)
         elif ctx.activation == "elu":
             _slope_of_elu_(grad_rows).mul_(grad)
-        else:
-            grad_rows.copy_(grad)
         if ctx.of_rows:
             _, grad_weight, grad_bias = torch.ops.aten.native_batch_norm_backward(
                 grad_rows, rows, scale, None, None, mean, inverse_std, True, 0.0, [False, True, True]

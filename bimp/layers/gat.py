@@ -7,9 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bimp.adjacency import Adjacency
+from bimp.embedded import Embedded, map_rows
 from bimp.kernels.attention import HeadColumns, attend
 from bimp.kernels.choice import kernels_serve
-from bimp.kernels.linear import Linear, linear
+from bimp.kernels.linear import Linear
 from bimp.layers.residual import next_rows
 from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import softmax_over_neighbours, sum_over_neighbours
@@ -53,11 +54,16 @@ class GATLayer(nn.Module):
         nn.init.xavier_uniform_(self.attention_source)
         nn.init.xavier_uniform_(self.attention_destination)
 
-    def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
-        """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
+    def forward(
+        self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None, embedded: Embedded | None = None
+    ) -> Tensor:
+        """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``.
+
+        ``embedded`` is what ``h`` was embedded from, if that is known.
+        """
         columns = HeadColumns(heads=self.heads, width=self.projection.out_features // self.heads)
         if self.slope >= 0 and kernels_serve(h, beta_hat):
-            mapped = self._map_nodes(h, columns.unused)
+            mapped = self._map_nodes(h, columns.unused, embedded)
             aggregate = attend(mapped, columns, beta_hat, adjacency, self.slope)
         elif written_out(adjacency, self.norm):
             aggregate = attention.attend(self._map_nodes(h), columns, beta_hat, adjacency, self.slope)
@@ -65,7 +71,7 @@ class GATLayer(nn.Module):
             aggregate = self._attend_plainly(self._map_nodes(h), columns, beta_hat, adjacency)
         return next_rows(h, aggregate, self.norm, "elu", adjacency)
 
-    def _map_nodes(self, h: Tensor, unused: int = 0) -> Tensor:
+    def _map_nodes(self, h: Tensor, unused: int = 0, embedded: Embedded | None = None) -> Tensor:
         """U h, and what a node adds to logits as a source and as a destination, ``[nodes, columns]``.
 
         V Concat(a, b) is a product with each half of V: done on the nodes, it leaves one sum for the edges. The halves
@@ -82,7 +88,7 @@ class GATLayer(nn.Module):
             source_bias, destination_bias = ((half * of_heads).sum(1) for half in halves)
             biases = [self.projection.bias, source_bias, destination_bias + self.attention_bias]
             bias = torch.cat([*biases, h.new_zeros(unused)] if unused else biases)
-        return linear(h, torch.cat(weights), bias)
+        return map_rows(h, torch.cat(weights), bias, embedded)
 
     def _attend_plainly(
         self, mapped: Tensor, columns: HeadColumns, beta_hat: Tensor | None, adjacency: Adjacency

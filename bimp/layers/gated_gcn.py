@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from bimp.adjacency import Adjacency
+from bimp.embedded import Embedded, map_rows
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.edge_gates import EdgeGates
 from bimp.kernels.linear import Linear, linear
@@ -48,7 +49,13 @@ class GatedGCNLayer(nn.Module):
         self.node_norm = RowNorm(out_dim)
 
     def forward(
-        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None
+        self,
+        h: Tensor,
+        e_hat: Tensor,
+        adjacency: Adjacency,
+        beta_hat: Tensor | None = None,
+        embedded: Embedded | None = None,
+        embedded_edges: Embedded | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The next node rows and edge rows.
 
@@ -58,12 +65,14 @@ class GatedGCNLayer(nn.Module):
                 edge, 0 on padding.
             adjacency: of the edges.
             beta_hat: ``[edges]``, the factor of each message; None: 1.
+            embedded: what ``h`` was embedded from, if that is known.
+            embedded_edges: what ``e_hat`` was embedded from, if that is known.
         """
         width = self.edge_self.out_features
         if written_out(adjacency, self.edge_norm, self.node_norm):
             return self._written_out(h, e_hat, adjacency, beta_hat)
         if adjacency.padding is None and e_hat.shape[1] == width and kernels_serve(h, e_hat, beta_hat):
-            rows, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat)
+            rows, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat, embedded, embedded_edges)
         else:
             rows, e_hat = self._plainly(h, e_hat, adjacency, beta_hat)
         return next_rows(h, rows, self.node_norm, "relu", adjacency), e_hat
@@ -111,17 +120,31 @@ class GatedGCNLayer(nn.Module):
         return layer(h, e_hat, maps, beta_hat)
 
     def _by_kernel(
-        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
+        self,
+        h: Tensor,
+        e_hat: Tensor,
+        adjacency: Adjacency,
+        beta_hat: Tensor | None,
+        embedded: Embedded | None,
+        embedded_edges: Embedded | None,
     ) -> tuple[Tensor, Tensor]:
         """The same by :mod:`bimp.kernels.edge_gates`."""
         is_shared = e_hat.shape[0] == 1
         maps = (self.edge_source, self.edge_destination, self.node_source, self.node_self)
         source_bias, destination_bias, *others = (each.bias for each in maps)
         # What every edge adds goes in with the bias of its destination: one product maps the nodes four times.
-        of_every_edge = self.edge_self(e_hat).view(-1) if is_shared else self.edge_self.bias
+        weight: Tensor | None = self.edge_self.weight
+        of_every_edge: Tensor = self.edge_self.bias
+        columns = None
+        if is_shared:
+            weight, of_every_edge = None, self.edge_self(e_hat).view(-1)
+        elif embedded_edges is not None:
+            columns, weight = embedded_edges.as_map(self.edge_self.weight)
+            added = embedded_edges.added(self.edge_self.weight)
+            of_every_edge = of_every_edge if added is None else of_every_edge + added
         bias = torch.cat([source_bias, destination_bias + of_every_edge, *others])
-        mapped = linear(h, torch.cat([each.weight for each in maps]), bias)
+        mapped = map_rows(h, torch.cat([each.weight for each in maps]), bias, embedded)
         gates = EdgeGates(
             adjacency=adjacency, norm=self.edge_norm, gate_by_raw=self.edge_gate == "raw", epsilon=EPSILON
         )
-        return gates(mapped, e_hat, None if is_shared else self.edge_self.weight, beta_hat)
+        return gates(mapped, e_hat, weight, columns, beta_hat)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from bimp.adjacency import Adjacency
+from bimp.embedded import Embedded
 from bimp.kernels.linear import Linear
 from bimp.layers.residual import next_rows
 from bimp.layers.row_norm import RowNorm
@@ -30,10 +31,18 @@ class GCNLayer(nn.Module):
         self.update = Linear(row_dim, out_dim)
         self.norm = RowNorm(out_dim)
 
-    def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
-        """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
-        aggregate = self.aggregate(h, adjacency, beta_hat)
-        return next_rows(h, self.update(aggregate), self.norm, "relu", adjacency)
+    def forward(
+        self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None, embedded: Embedded | None = None
+    ) -> Tensor:
+        """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``.
+
+        ``embedded`` is what ``h`` was embedded from, if that is known.
+        """
+        if embedded is None:
+            updated = self.update(self.aggregate(h, adjacency, beta_hat))
+        else:  # of few different rows the map comes first: a sum of maps is a map of the sum
+            updated = self.aggregate(embedded.mapped(self.update.weight), adjacency, beta_hat) + self.update.bias
+        return next_rows(h, updated, self.norm, "relu", adjacency)
 
 
 def _symmetric_sum(h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None) -> Tensor:

@@ -7,12 +7,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bimp.adjacency import Adjacency
+from bimp.embedded import Embedded
 from bimp.kernels.choice import kernels_serve
-from bimp.kernels.linear import Linear
+from bimp.kernels.linear import Linear, linear
 from bimp.kernels.unit_rows import positive_unit_rows
 from bimp.layers.residual import next_rows
 from bimp.layers.row_norm import RowNorm
-from bimp.neighbourhood import max_neighbour_rows
+from bimp.neighbourhood import max_rectified_neighbour_rows
 from bimp.semantics import ConcatenatedRow
 
 
@@ -37,12 +38,22 @@ class GraphSAGELayer(nn.Module):
         self.update = Linear(2 * row_dim, out_dim)
         self.norm = RowNorm(out_dim)
 
-    def forward(self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None) -> Tensor:
-        """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``."""
-        pooled = torch.relu(self.pool(h))
-        largest = max_neighbour_rows(pooled, adjacency, beta_hat)
-        own = pooled if self.concatenated_row == "pooled" else h
-        updated = self.update(torch.cat([own, largest], dim=1))
+    def forward(
+        self, h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None = None, embedded: Embedded | None = None
+    ) -> Tensor:
+        """Map node rows ``[nodes, row_dim]`` along the edges, gated by ``[edges]``, to ``[nodes, out_dim]``.
+
+        ``embedded`` is what ``h`` was embedded from, if that is known.
+        """
+        mapped = self.pool(h) if embedded is None else embedded.mapped(self.pool.weight, self.pool.bias)
+        largest = max_rectified_neighbour_rows(mapped, adjacency, beta_hat)
+        if self.concatenated_row == "pooled":
+            updated = self.update.of_both(torch.relu(mapped), largest)
+        elif embedded is None:
+            updated = self.update.of_both(h, largest)
+        else:
+            of_own, of_largest = torch.split(self.update.weight, h.shape[1], dim=1)
+            updated = embedded.mapped(of_own, self.update.bias) + linear(largest, of_largest, None)
         is_few = adjacency.padding is not None or kernels_serve(updated)
         unit = positive_unit_rows(updated) if is_few else torch.relu(F.normalize(updated, dim=1))
         return next_rows(h, unit, self.norm, "none", adjacency)

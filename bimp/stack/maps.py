@@ -19,6 +19,11 @@ class StackedLinear(Linear):
         """Map rows ``[seeds * rows, in]`` to ``[seeds * rows, out]``."""
         return stacked_linear(input, self.weight, self.bias)
 
+    def of_both(self, first: Tensor, second: Tensor) -> Tensor:
+        """Map ``first`` and ``second`` side by side, ``[seeds * rows, ...]`` both."""
+        mapped: Tensor = self(torch.cat([first, second], dim=1))
+        return mapped
+
 
 class StackedEmbedding(nn.Embedding):
     """``nn.Embedding`` with ``weight`` ``[seeds, numbers, width]``."""

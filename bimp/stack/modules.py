@@ -12,6 +12,7 @@ from torch import Tensor
 
 from bimp.adjacency import Adjacency
 from bimp.data.batch import GraphBatch
+from bimp.embedded import Embedded
 from bimp.gradient import BilateralGate, GateOutput
 from bimp.head import Head
 from bimp.kernels.linear import Linear
@@ -26,7 +27,8 @@ from bimp.stack.maps import stacked_linear
 class StackedGATLayer(GATLayer):
     """A :class:`~bimp.layers.gat.GATLayer` of several seeds."""
 
-    def _map_nodes(self, h: Tensor, unused: int = 0) -> Tensor:
+    def _map_nodes(self, h: Tensor, unused: int = 0, embedded: Embedded | None = None) -> Tensor:
+        assert embedded is None, "rows of several seeds are embedded from as many tables"
         halves = (self.attention_source, self.attention_destination)
         weight = self.projection.weight
         seeds, _, row_dim = weight.shape
@@ -46,7 +48,13 @@ class StackedGatedGCNLayer(GatedGCNLayer):
     """A :class:`~bimp.layers.gated_gcn.GatedGCNLayer` of several seeds."""
 
     def _by_kernel(
-        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
+        self,
+        h: Tensor,
+        e_hat: Tensor,
+        adjacency: Adjacency,
+        beta_hat: Tensor | None,
+        embedded: Embedded | None,
+        embedded_edges: Embedded | None,
     ) -> tuple[Tensor, Tensor]:
         return self._plainly(h, e_hat, adjacency, beta_hat)  # the kernel normalises all edges alike
 

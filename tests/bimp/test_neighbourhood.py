@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from bimp.adjacency import Adjacency
 from bimp.neighbourhood import (
-    max_neighbour_rows,
+    max_rectified_neighbour_rows,
     mean_neighbour_rows,
     softmax_over_neighbours,
     sum_along_edges,
@@ -53,20 +53,22 @@ def test_sum_mean_and_max_of_rows() -> None:
     total = each_node(lambda edges: torch.stack([ROWS[u] for _, u in edges]).sum(0))
     weighted = each_node(lambda edges: torch.stack([WEIGHTS[number] * ROWS[u] for number, u in edges]).sum(0))
     mean = each_node(lambda edges: torch.stack([WEIGHTS[number] * ROWS[u] for number, u in edges]).sum(0) / len(edges))
-    largest = each_node(lambda edges: torch.stack([ROWS[u] for _, u in edges]).amax(0))
-    largest_weighted = each_node(lambda edges: torch.stack([WEIGHTS[number] * ROWS[u] for number, u in edges]).amax(0))
+    largest = each_node(lambda edges: torch.stack([ROWS[u].relu() for _, u in edges]).amax(0))
+    largest_weighted = each_node(
+        lambda edges: torch.stack([WEIGHTS[number] * ROWS[u].relu() for number, u in edges]).amax(0)
+    )
     assert_close(sum_neighbour_rows(ROWS, EDGES), total)
     assert_close(sum_neighbour_rows(ROWS, EDGES, WEIGHTS), weighted)
     assert_close(mean_neighbour_rows(ROWS, EDGES, WEIGHTS), mean)
-    assert_close(max_neighbour_rows(ROWS, EDGES), largest)
-    assert_close(max_neighbour_rows(ROWS, EDGES, WEIGHTS), largest_weighted)
+    assert_close(max_rectified_neighbour_rows(ROWS, EDGES), largest)
+    assert_close(max_rectified_neighbour_rows(ROWS, EDGES, WEIGHTS), largest_weighted)
 
 
 def test_first_of_equal_maxima_takes_the_gradient() -> None:
     edge_index = torch.tensor([[2, 0, 1, 0], [0, 0, 0, 1]])  # node 0 hears 2, then 0, then 1; node 1 hears 0
     rows = torch.tensor([[5.0, 1.0], [5.0, 3.0], [5.0, 2.0]], requires_grad=True)
     weights = torch.ones(4, requires_grad=True)
-    largest = max_neighbour_rows(rows, Adjacency(edge_index, 3), weights)
+    largest = max_rectified_neighbour_rows(rows, Adjacency(edge_index, 3), weights)
     assert largest.tolist() == [[5, 3], [5, 1], [0, 0]]
     largest.backward(torch.tensor([[1.0, 10.0], [100.0, 1000.0], [7.0, 7.0]]))
     assert rows.grad is not None
@@ -79,7 +81,7 @@ def test_not_a_number_reaches_sum_and_maximum() -> None:
     rows = ROWS.clone().requires_grad_()
     with torch.no_grad():
         rows[0] = torch.nan
-    for reduce in (sum_neighbour_rows, max_neighbour_rows):
+    for reduce in (sum_neighbour_rows, max_rectified_neighbour_rows):
         reduced = reduce(rows, EDGES)
         heard = [any(u == 0 for _, u in in_edges(BATCH, node)) for node in range(NODES)]
         assert reduced.isnan().all(1).tolist() == heard
@@ -102,7 +104,7 @@ def test_softmax_holds_for_large_logits() -> None:
 def test_no_edges() -> None:
     nothing = Adjacency(torch.empty(2, 0, dtype=torch.long), NODES)
     rows, weights = ROWS.clone().requires_grad_(), torch.empty(0, requires_grad=True)
-    for reduce in (sum_neighbour_rows, max_neighbour_rows):
+    for reduce in (sum_neighbour_rows, max_rectified_neighbour_rows):
         reduced = reduce(rows, nothing, weights)
         assert torch.equal(reduced, torch.zeros(NODES, 5))
         reduced.sum().backward()
@@ -118,6 +120,8 @@ def test_gradients_against_finite_differences() -> None:
     assert torch.autograd.gradcheck(lambda rows, weights: mean_neighbour_rows(rows, EDGES, weights), (rows, weights))
     assert torch.autograd.gradcheck(lambda rows: sum_along_edges(rows, -3 * rows, EDGES), rows)
     assert torch.autograd.gradcheck(lambda rows: sum_neighbour_rows(rows, EDGES), rows)
-    assert torch.autograd.gradcheck(lambda rows: max_neighbour_rows(rows, EDGES), rows)
-    assert torch.autograd.gradcheck(lambda rows, weights: max_neighbour_rows(rows, EDGES, weights), (rows, weights))
+    assert torch.autograd.gradcheck(lambda rows: max_rectified_neighbour_rows(rows, EDGES), rows)
+    assert torch.autograd.gradcheck(
+        lambda rows, weights: max_rectified_neighbour_rows(rows, EDGES, weights), (rows, weights)
+    )
     assert torch.autograd.gradcheck(lambda messages: softmax_over_neighbours(messages, EDGES), messages)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+from bimp.config import BACKBONES, Backbone
+from bimp.data import GraphBatch
+from bimp.embedded import Embedded, embedded_from, map_rows
+from bimp.kernels.linear import Linear
+from bimp.layers.gcn import GCNLayer
+from bimp.losses import supervised_loss
+from bimp.network import Network
+from bimp.semantics import Semantics
+from bimp.tasks import task_of
+from tests.bimp.device.drawn_graphs import DATASETS, drawn, trial
+
+NUMBERS = torch.tensor([2, 0, 1, 2, 2])
+TABLE = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+WEIGHT = torch.tensor([[1.0, 0.0], [0.0, 10.0], [1.0, 1.0]])
+BIAS = torch.tensor([100.0, 200.0, 300.0])
+
+
+def test_map_of_embedded_numbers() -> None:
+    mapped = Embedded(NUMBERS, TABLE).mapped(WEIGHT, BIAS)
+    of_two, of_zero, of_one = [105, 260, 311], [101, 220, 303], [103, 240, 307]
+    assert mapped.tolist() == [of_two, of_zero, of_one, of_two, of_two]
+
+
+def test_map_of_mapped_inputs() -> None:
+    # Rows 1 * 2 + 7 and -1 * 2 + 8 for the input 2; then each column of WEIGHT.
+    embedded = Embedded(torch.tensor([[2.0], [0.0]]), torch.tensor([[1.0], [-1.0]]), torch.tensor([7.0, 8.0]))
+    assert embedded.mapped(WEIGHT, BIAS).tolist() == [[109, 260, 315], [107, 280, 315]]
+    assert embedded.mapped(WEIGHT).tolist() == [[9, 60, 15], [7, 80, 15]]
+
+
+def test_map_of_columns_and_what_is_added() -> None:
+    numbers, inputs = Embedded(NUMBERS, TABLE), Embedded(TABLE, torch.tensor([[1.0, 0.5], [2.0, -1.0]]), BIAS[:2])
+    assert numbers.added(WEIGHT) is None
+    for embedded in (numbers, inputs):
+        columns, of_columns = embedded.as_map(WEIGHT)
+        added = embedded.added(WEIGHT)
+        found = columns @ of_columns.t() + (0 if added is None else added)
+        assert_close(found, embedded.mapped(WEIGHT))
+    assert numbers.as_map(WEIGHT)[0].tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("embedding", [nn.Embedding(3, 8), Linear(2, 8)], ids=["numbers", "inputs"])
+def test_gradients_are_those_of_the_rows(embedding: nn.Embedding | Linear, has_bias: bool) -> None:
+    embedding = embedding.double()
+    inputs = torch.randint(3, (20,)) if isinstance(embedding, nn.Embedding) else torch.randn(20, 2).double()
+    embedded = embedded_from(embedding, inputs)
+    weight, bias = torch.randn(5, 8).double().requires_grad_(), torch.randn(5).double().requires_grad_()
+    rows, grad = embedding(inputs), torch.randn(20, 5).double()
+    leaves = [weight, *embedding.parameters(), *([bias] if has_bias else [])]
+    expected = torch.autograd.grad(F.linear(rows, weight, bias if has_bias else None), leaves, grad)
+    found = torch.autograd.grad(map_rows(rows, weight, bias if has_bias else None, embedded), leaves, grad)
+    assert embedded is not None
+    assert_close(found, expected)
+
+
+def test_only_where_rows_or_inputs_are_few() -> None:
+    assert embedded_from(nn.Embedding(5, 8), torch.zeros(20, dtype=torch.int64)) is not None
+    assert embedded_from(nn.Embedding(5, 8), torch.zeros(19, dtype=torch.int64)) is None
+    assert embedded_from(Linear(2, 8), torch.zeros(1, 2)) is not None
+    assert embedded_from(Linear(3, 8), torch.zeros(1, 3)) is None
+    assert embedded_from(nn.Linear(2, 8), torch.zeros(1, 2)) is None  # a map of another kind, as a stack's
+    assert embedded_from(Linear(2, 8).half(), torch.zeros(1, 2).half()) is None
+
+
+def result_and_gradients(network: Network, batch: GraphBatch) -> list[Tensor]:
+    output = network(batch)
+    loss = supervised_loss(network.task.kind, output.scores, batch.y) + output.unsupervised_loss
+    gradients = torch.autograd.grad(loss, list(network.parameters()), allow_unused=True, materialize_grads=True)
+    return [output.scores.detach(), *gradients]
+
+
+@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_first_layer_equals_that_of_the_rows(
+    backbone: Backbone, dataset: str, semantics: Semantics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = {"hidden_dim": 6 if backbone == "gat" else 12}  # four times the inputs of every dataset
+    config = trial(dataset, backbone, semantics=semantics, model=wide)
+    split = drawn(dataset, 80)
+    batch = next(iter(split.batches(80)))
+    torch.manual_seed(0)
+    network = Network(config.model, task_of(dataset)).double().train()
+    as_double = {
+        name: value.double()
+        for name, value in vars(batch).items()
+        if isinstance(value, Tensor) and value.is_floating_point()
+    }
+    batch = GraphBatch(**{**{name: getattr(batch, name) for name in batch.__dataclass_fields__}, **as_double})
+    made: list[Embedded] = []
+    monkeypatch.setattr("bimp.network.embedded_from", lambda *given: made.append(embedded_from(*given)) or made[-1])
+    found = result_and_gradients(network, batch)
+    monkeypatch.setattr("bimp.network.embedded_from", lambda *_: None)
+    expected = result_and_gradients(network, batch)
+    assert made
+    assert None not in made
+    assert_close(found, expected, rtol=1e-9, atol=1e-11)
+
+
+def test_gcn_maps_few_rows_before_it_sums_them() -> None:
+    layer = GCNLayer(4).double().train()
+    batch = next(iter(drawn("cluster", 30).batches(30)))
+    embedding = nn.Embedding(7, 4).double()
+    beta_hat = torch.rand(batch.num_edges, dtype=torch.float64)
+    rows = embedding(batch.x)
+    assert_close(
+        layer(rows, batch.adjacency, beta_hat, Embedded(batch.x, embedding.weight)),
+        layer(rows, batch.adjacency, beta_hat),
+    )
