@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,7 @@ from benchmarks.usual_way import UsualNetwork, renamed, separate_graphs
 from bimp.budget import solve_hidden_dim
 from bimp.config import BACKBONES, GAT_HEADS, Backbone, ModelConfig, TrainConfig, TrialConfig
 from bimp.data import GraphBatch, GraphSplit
-from bimp.engine import evaluate
+from bimp.engine import batches_read_by, evaluate
 from bimp.losses import supervised_loss
 from bimp.network import Network
 from bimp.tasks import task_of
@@ -39,7 +40,9 @@ class Cell:
         backbone, layers, hidden_dim: of the network, gated and not.
         vanilla, boosting, usual: a training step on a batch that is there already.
         evaluation: gathering and evaluating a batch by the network with boosting.
-        gather, collate: a batch out of packed graphs, and by PyTorch Geometric.
+        gather: a batch out of packed graphs in random order, straight after a vanilla step as in training, with what
+            the backbone reads of it.
+        collate: a batch by PyTorch Geometric.
     """
 
     workload: Workload
@@ -120,16 +123,16 @@ def time_cells(workload: Workload, layers: int, turns: int) -> list[Cell]:
     separate = [separate_graphs(workload.graphs, pick) for pick in picks]
     usual_batches = [Batch.from_data_list(graphs) for graphs in separate]
     contenders: dict[str, Callable[[int], object]] = {
-        "gather": lambda turn: workload.graphs.gather(picks[turn % len(picks)]),
         "collate": lambda turn: Batch.from_data_list(separate[turn % len(separate)]),
     }
-    widths = {}
+    widths, at_once = {}, _all_graphs(workload).batches_at_once(workload.batch_size)
     for backbone in BACKBONES:
         vanilla = trial_config(workload, backbone, layers, gated=False)
         boosting = trial_config(workload, backbone, layers, gated=True)
         widths[backbone] = vanilla.model.hidden_dim
         require_agreement(vanilla, workload, picks[0][:GRAPHS_COMPARED])
         contenders[f"vanilla {backbone}"] = our_step(vanilla, batches)
+        contenders[f"loading {backbone}"] = _loading(vanilla, workload, at_once)
         contenders[f"boosting {backbone}"] = our_step(boosting, batches)
         contenders[f"usual {backbone}"] = usual_step(vanilla, usual_batches)
         contenders[f"evaluation {backbone}"] = _evaluation(boosting, workload)
@@ -144,7 +147,7 @@ def time_cells(workload: Workload, layers: int, turns: int) -> list[Cell]:
             boosting=timings[f"boosting {backbone}"],
             usual=timings[f"usual {backbone}"],
             evaluation=timings[f"evaluation {backbone}"],
-            gather=timings["gather"],
+            gather=timings[f"loading {backbone}"].over(at_once),
             collate=timings["collate"],
         )
         for backbone in BACKBONES
@@ -175,6 +178,26 @@ def usual_step(config: TrialConfig, batches: list[Batch]) -> Callable[[int], obj
 def _optimizer(network: nn.Module, *, fused: bool = True) -> torch.optim.Optimizer:
     network.train()
     return torch.optim.Adam(network.parameters(), lr=1e-3, fused=fused)
+
+
+def _all_graphs(workload: Workload) -> GraphSplit:
+    return GraphSplit(workload.graphs, torch.arange(len(workload.graphs)))
+
+
+def _loading(config: TrialConfig, workload: Workload, batches: int) -> Callable[[int], object]:
+    """The next so many batches of a training run."""
+    split = _all_graphs(workload)
+
+    def epochs() -> Iterator[GraphBatch]:
+        for epoch in count():
+            yield from batches_read_by(config, split, torch.randperm(len(split), generator=_generator(epoch)))
+
+    coming = epochs()
+    return lambda turn: [next(coming) for _ in range(batches)]
+
+
+def _generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
 
 
 def _evaluation(config: TrialConfig, workload: Workload) -> Callable[[int], object]:

@@ -102,12 +102,18 @@ def evaluate(network: Network, config: TrialConfig, split: GraphSplit, device: t
     network.eval()
     meter = Meter(config)
     with torch.no_grad():
-        for batch in split.batches(config.train.batch_size):
+        for batch in batches_read_by(config, split):
             on_device = batch.to(torch.device(device))
             output = output_of(network, on_device, config.train.precision)
             loss = supervised_loss(network.task.kind, output.scores, on_device.y)
             meter.update(on_device, output, loss, with_gate=True)
     return meter.finite_evaluation()
+
+
+def batches_read_by(config: TrialConfig, split: GraphSplit, order: Tensor | None = None) -> Iterator[GraphBatch]:
+    """The batches of ``split``, in ``order``, with the inputs of their edges where the model reads any."""
+    read = split if config.model.reads_edge_attr else split.without_edge_attr()
+    return read.batches(config.train.batch_size, order=order)
 
 
 def load_network(config: TrialConfig, checkpoint: dict[str, Any], device: torch.device | str = "cpu") -> Network:
@@ -187,7 +193,7 @@ class TrainingRun:
     def batches(self, train: GraphSplit) -> Iterator[GraphBatch]:
         """The batches of this epoch in the order of its seed, the signs of positional encodings drawn."""
         signs = self._signs()
-        for batch in train.batches(self.config.train.batch_size, order=self.order(len(train))):
+        for batch in batches_read_by(self.config, train, self.order(len(train))):
             yield batch if self.config.model.pos_enc_dim is None else flip_signs(batch, signs)
 
     def loss(self, output: NetworkOutput, y: Tensor) -> tuple[Tensor, Tensor]:

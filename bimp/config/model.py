@@ -147,6 +147,11 @@ class ModelConfig:
         return gated_layers(self.placement, self.layers)
 
     @property
+    def reads_edge_attr(self) -> bool:
+        """Whether the inputs of the edges have a part in anything."""
+        return self.backbone == "gated_gcn" and self.edge_features == "given"
+
+    @property
     def row_dim(self) -> int:
         """Width of a node's row between layers: ``heads * hidden_dim``."""
         return self.heads * self.hidden_dim

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -31,12 +32,17 @@ class GraphRuns:
     packed: int
 
     @classmethod
-    def of(cls, offsets: Tensor, indices: Tensor) -> GraphRuns:
-        """The graphs ``indices`` of those that begin at ``offsets``."""
-        starts = offsets[indices]
-        counts = offsets[indices + 1] - starts
-        ptr = offsets_of(counts)
-        return cls(starts=starts, counts=counts, ptr=ptr, total=int(ptr[-1]), packed=int(offsets[-1]))
+    def of(cls, offsets: Tensor, counts: Tensor, packed: int, indices: Tensor) -> GraphRuns:
+        """The graphs ``indices`` of those that begin at ``offsets`` and have ``counts`` rows, ``packed`` in all."""
+        chosen = counts.index_select(0, indices)
+        ptr = offsets_of(chosen)
+        starts = offsets.index_select(0, indices)
+        return cls(starts=starts, counts=chosen, ptr=ptr, total=int(ptr[-1]), packed=packed)
+
+    def slices(self, graphs: int) -> list[slice]:
+        """Which rows of the batch belong to the first so many graphs, the next so many, and so on."""
+        bounds = [*self.ptr[:-1:graphs].tolist(), self.total] if self.counts.numel() else [0, 0]
+        return [slice(start, stop) for start, stop in pairwise(bounds)]
 
     def take(self, rows: Tensor) -> Tensor:
         """The chosen rows of ``[packed, ...]``, a new tensor."""

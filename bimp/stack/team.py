@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from bimp.config import TrialConfig
 from bimp.data import GraphBatch, GraphSplit
 from bimp.device.capture import Capture, State
-from bimp.engine import EpochResult, TrainingRun, has_own_path
+from bimp.engine import EpochResult, TrainingRun, batches_read_by, has_own_path
 from bimp.losses import supervised_loss
 from bimp.measurement import DivergedError, Evaluation, Meter
 from bimp.network import NetworkOutput
@@ -154,9 +154,9 @@ class Team:
     def _validate(self) -> list[Evaluation | DivergedError]:
         self.network.eval()
         meters = [Meter(member.config) for member in self.members]
-        batch_size, kind = self.members[0].config.train.batch_size, self.network.task.kind
+        kind = self.network.task.kind
         with torch.no_grad():
-            for of_step in zip_longest(*(run.validation.batches(batch_size) for run in self.runs)):
+            for of_step in zip_longest(*(batches_read_by(run.config, run.validation) for run in self.runs)):
                 stacked = _join(of_step)
                 outputs = self._outputs(stacked)
                 for meter, given, batch, output in zip(meters, of_step, stacked.apart, outputs, strict=True):

@@ -1,3 +1,5 @@
+from dataclasses import fields, replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -156,6 +158,50 @@ def test_counts() -> None:
 def test_what_cannot_be_packed_is_named(graphs: list[Data], message: str) -> None:
     with pytest.raises(DataError, match=message):
         PackedGraphs.pack(graphs, labels="graph")
+
+
+@settings(max_examples=100, deadline=None)
+@given(graph_lists(), st.data())
+def test_batches_gathered_at_once_are_those_gathered_one_by_one(
+    drawn: tuple[list[Data], LabelLevel], choice: st.DataObject
+) -> None:
+    graphs, level = drawn
+    packed = PackedGraphs.pack(graphs, labels=level)
+    packed = replace(packed, pos_enc=torch.arange(2.0 * packed.x.shape[0]).view(-1, 2))
+    indices = torch.tensor(choice.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=12)))
+    batch_size = choice.draw(st.integers(1, 13))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bimp.data.graph_runs.FEWEST_COPIED", choice.draw(st.sampled_from([0, 1024])))
+        together = packed.gather_batches(indices, batch_size)
+        apart = [packed.gather(part) for part in indices.split(batch_size)]
+    for found, expected in zip(together, apart, strict=True):
+        for field in fields(GraphBatch):
+            ours, theirs = getattr(found, field.name), getattr(expected, field.name)
+            assert torch.equal(ours, theirs) if isinstance(theirs, torch.Tensor) else ours is theirs, field.name
+
+
+@pytest.mark.parametrize("most_rows", [1, 5, 1000])
+def test_a_split_gathers_few_rows_at_once(most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bimp.data.packed.MOST_ROWS_AT_ONCE", most_rows)
+    asked: list[int] = []
+    gather = PackedGraphs.gather_batches
+    monkeypatch.setattr(
+        PackedGraphs,
+        "gather_batches",
+        lambda self, indices, size: asked.append(len(indices)) or gather(self, indices, size),
+    )
+    split = split_of(8, [6, 1, 3, 0, 7])  # graphs of one node
+    assert labels_of(list(split.batches(2))) == [[60, 10], [30, 0], [70]]
+    assert asked == {1: [2, 2, 1], 5: [4, 1], 1000: [5]}[most_rows]
+
+
+def test_edge_inputs_are_left_out() -> None:
+    graph = data(2, [(0, 1)], edge_attr=torch.ones(1))
+    split = GraphSplit(PackedGraphs.pack([graph], labels="graph"), torch.tensor([0]))
+    assert next(split.batches(1)).edge_attr is not None
+    batch = next(split.without_edge_attr().batches(1))
+    assert batch.edge_attr is None
+    assert batch.num_edges == 1
 
 
 def split_of(count: int, indices: list[int]) -> GraphSplit:
