@@ -199,8 +199,8 @@ def _introduction(costs: Sequence[Cost], device: torch.device) -> list[str]:
     if device.type == "cpu":
         paragraphs.append(
             f"In main memory GatedGCN beyond {MOST_EDGES:,} edges a batch, GCN and GAT beyond {MOST_NODES:,} "
-            f"nodes and GraphSAGE beyond {MOST_NODES_OF_GRAPHSAGE:,} are no faster as one network of all seeds: they train an "
-            "epoch of each in turn. Those cells have a star, and tell how far two measurements of the same work lie "
+            f"nodes and GraphSAGE beyond {MOST_NODES_OF_GRAPHSAGE:,} are no faster as one network of all seeds: they "
+            "train an epoch of each in turn. Those cells have a star, and tell how far two measurements of the same work lie "
             "apart."
         )
     if device.type == "cuda":
