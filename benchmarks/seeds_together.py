@@ -200,8 +200,8 @@ def _introduction(costs: Sequence[Cost], device: torch.device) -> list[str]:
         paragraphs.append(
             f"In main memory GatedGCN beyond {MOST_EDGES:,} edges a batch, GCN and GAT beyond {MOST_NODES:,} "
             f"nodes and GraphSAGE beyond {MOST_NODES_OF_GRAPHSAGE:,} are no faster as one network of all seeds: they "
-            "train an epoch of each in turn. Those cells have a star, and tell how far two measurements of the same work lie "
-            "apart."
+            "train an epoch of each in turn. Those cells have a star, and tell how far two measurements of the same "
+            "work lie apart."
         )
     if device.type == "cuda":
         slowest = max(cost.of_one.median for cost in costs)
