@@ -24,7 +24,7 @@ from bimp.data import GraphSplit, PackedGraphs
 from bimp.engine import EpochResult, fit
 from bimp.stack.team import SeedRun
 from bimp.stack.together import fit_together
-from bimp.stack.worth import MOST_EDGES, MOST_NODES, MOST_NODES_OF_MANY_CALLS, is_worth_stacking
+from bimp.stack.worth import MOST_EDGES, MOST_NODES, MOST_NODES_OF_GRAPHSAGE, is_worth_stacking
 from bimp.tasks import task_of
 from study.provenance import device_name
 
@@ -198,10 +198,10 @@ def _introduction(costs: Sequence[Cost], device: torch.device) -> list[str]:
     ]
     if device.type == "cpu":
         paragraphs.append(
-            f"In main memory GatedGCN beyond {MOST_EDGES:,} edges a batch, GCN beyond {MOST_NODES:,} nodes and the "
-            f"others beyond {MOST_NODES_OF_MANY_CALLS:,} are no faster as one network of all seeds: they train an "
-            "epoch of each in turn. Those cells have a star, and tell how far two measurements of the same work lie "
-            "apart."
+            f"In main memory GatedGCN beyond {MOST_EDGES:,} edges a batch, GCN and GAT beyond {MOST_NODES:,} "
+            f"nodes and GraphSAGE beyond {MOST_NODES_OF_GRAPHSAGE:,} are no faster as one network of all seeds: they "
+            "train an epoch of each in turn. Those cells have a star, and tell how far two measurements of the same "
+            "work lie apart."
         )
     if device.type == "cuda":
         slowest = max(cost.of_one.median for cost in costs)

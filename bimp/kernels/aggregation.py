@@ -125,7 +125,7 @@ class _RectifiedNeighbourMax(torch.autograd.Function):
         nodes, width = grad.shape
         if adjacency.num_edges == 0:
             return torch.zeros_like(grad), None if weights is None else torch.zeros_like(weights), None
-        grad = torch.ops.aten.threshold_backward(grad, largest, 0).view(-1)
+        grad = torch.ops.aten.threshold_backward(grad, largest, 0).reshape(-1)
         edge = edge.view(-1)
         # Entries of the rows counted through: along one dimension the operators take half the time.
         entry = (adjacency.source * width).index_select(0, edge).view(nodes, width)

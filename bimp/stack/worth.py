@@ -11,9 +11,9 @@ from bimp.engine import has_own_path
 MOST_EDGES = 1_500
 """Of a seed's batch, for GatedGCN: its rows of edges are most of its work."""
 MOST_NODES = 1_500
-"""Of a seed's batch, for GCN."""
-MOST_NODES_OF_MANY_CALLS = 2_500
-"""Of a seed's batch, for the backbones whose layers call more operators."""
+"""Of a seed's batch, for GCN and GAT."""
+MOST_NODES_OF_GRAPHSAGE = 2_500
+"""Of a seed's batch, for GraphSAGE, whose layers call more operators for the work that they do."""
 
 
 def is_worth_stacking(config: TrialConfig, train: GraphSplit, device: torch.device) -> bool:
@@ -27,5 +27,5 @@ def is_worth_stacking(config: TrialConfig, train: GraphSplit, device: torch.devi
     share = min(1, config.train.batch_size / len(train))
     if config.model.backbone == "gated_gcn":
         return share * int(train.graphs.edge_counts[train.indices].sum()) <= MOST_EDGES
-    most = MOST_NODES if config.model.backbone == "gcn" else MOST_NODES_OF_MANY_CALLS
+    most = MOST_NODES_OF_GRAPHSAGE if config.model.backbone == "graphsage" else MOST_NODES
     return share * int(train.graphs.node_counts[train.indices].sum()) <= most

@@ -130,7 +130,7 @@ def test_of_equal_messages_the_first_takes_the_gradient(edges_a_node: int, is_we
     grad = torch.randn(nodes, 7, generator=rng, dtype=torch.float64)
     largest = max_rectified_neighbour_rows(rows, adjacency, weights)
     leaves = [rows] if weights is None else [rows, weights]
-    found = torch.autograd.grad(largest, leaves, grad)
+    found = torch.autograd.grad(largest, leaves, grad.t().contiguous().t())  # as it may come from a product
     factors = torch.ones(source.numel()) if weights is None else weights.detach()
     expected, expected_weights = np.zeros((nodes, 7)), np.zeros(source.numel())
     for node in range(1, nodes):

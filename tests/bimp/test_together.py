@@ -194,7 +194,8 @@ def test_splits_of_different_sizes() -> None:
     [
         ("gated_gcn", "MOST_EDGES", "edge_counts"),
         ("gcn", "MOST_NODES", "node_counts"),
-        ("gat", "MOST_NODES_OF_MANY_CALLS", "node_counts"),
+        ("gat", "MOST_NODES", "node_counts"),
+        ("graphsage", "MOST_NODES_OF_GRAPHSAGE", "node_counts"),
     ],
 )
 def test_large_batches_are_trained_one_after_another(
