@@ -63,9 +63,11 @@ def embedded_from(embedding: nn.Module, inputs: Tensor) -> Embedded | None:
 
     Args:
         embedding: exactly an ``nn.Embedding`` or a ``Linear``; every other module gives None.
-        inputs: what it is given.
+        inputs: what it is given; those with a gradient of their own give None.
     """
-    if not kernels_serve(*embedding.parameters()):
+    if type(embedding) not in (nn.Embedding, Linear) or not kernels_serve(*embedding.parameters()):
+        return None
+    if inputs.requires_grad:
         return None
     if type(embedding) is nn.Embedding and embedding.num_embeddings * FEWEST_TIMES <= len(inputs):
         return Embedded(inputs, embedding.weight)

@@ -88,7 +88,7 @@ def max_rectified_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Te
     Args:
         rows: ``[nodes, width]``.
         adjacency: of the edges.
-        weights: ``[edges]``, not below 0; None for 1 everywhere.
+        weights: ``[edges]``, above 0; None for 1 everywhere.
 
     Returns:
         ``[nodes, width]``.

@@ -82,7 +82,9 @@ class Network(nn.Module):
             _require_sorted(batch)
         h = self._node_rows(batch)
         e_hat = self._edge_rows(batch) if self.model.backbone == "gated_gcn" else None
-        embedded, embedded_edges = self._embedded(batch)
+        embedded, embedded_edges = (None, None) if keep_rows else self._embedded(batch)  # kept rows lead to the scores
+        is_own = self.model.backbone not in BACKBONES
+        edge_index = batch.edge_index.contiguous() if is_own else batch.edge_index  # of a batch among several
         gates: list[GateOutput] = []
         rows = [h]
         for position, layer in enumerate(self.layers, start=1):
@@ -90,8 +92,8 @@ class Network(nn.Module):
             if position in self.model.gated_layers:
                 gates.append(self.gates[str(position)](h, batch))
                 beta_hat = gates[-1].beta_hat
-            if self.model.backbone not in BACKBONES:
-                h = layer(h, batch.edge_index, beta_hat)
+            if is_own:
+                h = layer(h, edge_index, beta_hat)
                 self._require_rows(h, batch, position)
             elif e_hat is None:
                 h = layer(h, batch.adjacency, beta_hat, embedded)

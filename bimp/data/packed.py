@@ -282,8 +282,11 @@ class GraphSplit:
 
     def batches_at_once(self, batch_size: int) -> int:
         """How many batches of ``batch_size`` graphs :meth:`batches` gathers at a time."""
-        rows = self.graphs.x.shape[0] + self.graphs.edge_index.shape[1]
-        rows_of_batch = batch_size * rows // max(len(self.graphs), 1)
+        rows = sum(
+            int(counts.index_select(0, self.indices).sum())
+            for counts in (self.graphs.node_counts, self.graphs.edge_counts)
+        )
+        rows_of_batch = batch_size * rows // max(len(self), 1)
         return min(max(MOST_ROWS_AT_ONCE // max(rows_of_batch, 1), 1), MOST_BATCHES_AT_ONCE)
 
 

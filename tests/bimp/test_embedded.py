@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -68,6 +70,8 @@ def test_only_where_rows_or_inputs_are_few() -> None:
     assert embedded_from(Linear(2, 8), torch.zeros(1, 2)) is not None
     assert embedded_from(Linear(3, 8), torch.zeros(1, 3)) is None
     assert embedded_from(nn.Linear(2, 8), torch.zeros(1, 2)) is None  # a map of another kind, as a stack's
+    assert embedded_from(nn.Identity(), torch.zeros(1, 2)) is None
+    assert embedded_from(Linear(2, 8), torch.zeros(1, 2, requires_grad=True)) is None
     assert embedded_from(Linear(2, 8).half(), torch.zeros(1, 2).half()) is None
 
 
@@ -116,3 +120,32 @@ def test_gcn_maps_few_rows_before_it_sums_them() -> None:
         layer(rows, batch.adjacency, beta_hat, Embedded(batch.x, embedding.weight)),
         layer(rows, batch.adjacency, beta_hat),
     )
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_kept_rows_and_inputs_lead_to_the_scores(backbone: Backbone) -> None:
+    """Gradients of the embedded rows, or of the edges' inputs, are whole: as finite differences have them."""
+    config = trial("digits", backbone, model={"hidden_dim": 6 if backbone == "gat" else 12})
+    torch.manual_seed(0)
+    network = Network(config.model, task_of("digits")).double().eval()
+    drawn_batch = next(iter(drawn("digits", 10).batches(10)))
+    assert drawn_batch.edge_attr is not None
+    batch = replace(drawn_batch, x=drawn_batch.x.double(), edge_attr=drawn_batch.edge_attr.double().requires_grad_())
+    output = network(batch, keep_rows=True)
+    by_rows = torch.autograd.grad(output.scores.square().sum(), output.rows[0], retain_graph=True)[0]
+    # The bias of the embedding is in every row.
+    by_bias = torch.autograd.grad(network(batch).scores.square().sum(), network.node_embedding.bias)[0]
+    assert_close(by_rows.sum(0), by_bias)
+    if backbone == "gated_gcn":
+
+        def score(edge_attr: Tensor) -> Tensor:
+            scores: Tensor = network(replace(batch, edge_attr=edge_attr)).scores
+            return scores.square().sum()
+
+        (found,) = torch.autograd.grad(score(batch.edge_attr), batch.edge_attr)
+        step = torch.zeros_like(batch.edge_attr)
+        place = int(found.abs().argmax())
+        step.view(-1)[place] = 1e-6
+        with torch.no_grad():
+            expected = (score(batch.edge_attr + step) - score(batch.edge_attr - step)) / 2e-6
+        assert_close(found.view(-1)[place], expected, rtol=1e-4, atol=1e-9)

@@ -88,6 +88,12 @@ class Narrow(NoWidth):
         return h[:, 1:]
 
 
+class OfFlatEdges(Narrow):
+    def forward(self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None) -> Tensor:
+        source, destination = edge_index.view(-1).chunk(2)
+        return torch.zeros_like(h).index_add(0, destination, h[source])
+
+
 NOT_A_LAYER = 3
 PATH = f"{__name__}:Doubling"
 STUDY = f"""\
@@ -201,6 +207,14 @@ def test_the_last_width_is_the_constructors_out_dim() -> None:
     assert own_layer(f"{__name__}:Wrapped", 8, 6).conv.nn.weight.shape == (6, 8)
     with pytest.raises(ConfigError, match=r"^out_dim: found 6 with layers 8 wide, expected 8: .* takes no out_dim$"):
         parameters_of(model(PATH, out_dim=6), task_of("digits"))
+
+
+def test_edges_lie_in_one_piece_in_every_batch() -> None:
+    network = Network(model(f"{__name__}:OfFlatEdges"), task_of("digits"))
+    batches = list(rings(6).batches(2))
+    assert not batches[1].edge_index.is_contiguous()  # parts of what was gathered at once
+    for batch in batches:
+        network(batch)
 
 
 def test_rows_of_another_width_are_told_when_they_come() -> None:

@@ -195,6 +195,14 @@ def test_a_split_gathers_few_rows_at_once(most_rows: int, monkeypatch: pytest.Mo
     assert asked == {1: [2, 2, 1], 5: [4, 1], 1000: [5]}[most_rows]
 
 
+def test_what_is_gathered_at_once_follows_the_graphs_of_the_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bimp.data.packed.MOST_ROWS_AT_ONCE", 40)
+    graphs = PackedGraphs.pack([data(1, [])] * 90 + [data(10, [])] * 10, labels="graph")
+    assert GraphSplit(graphs, torch.arange(90, 100)).batches_at_once(2) == 2
+    assert GraphSplit(graphs, torch.arange(90)).batches_at_once(2) == 16
+    assert GraphSplit(graphs, torch.arange(0)).batches_at_once(2) == 16
+
+
 def test_edge_inputs_are_left_out() -> None:
     graph = data(2, [(0, 1)], edge_attr=torch.ones(1))
     split = GraphSplit(PackedGraphs.pack([graph], labels="graph"), torch.tensor([0]))
