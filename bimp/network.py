@@ -82,7 +82,9 @@ class Network(nn.Module):
             _require_sorted(batch)
         h = self._node_rows(batch)
         e_hat = self._edge_rows(batch) if self.model.backbone == "gated_gcn" else None
-        embedded, embedded_edges = (None, None) if keep_rows else self._embedded(batch)  # kept rows lead to the scores
+        # Kept rows lead to the scores: who asks for their gradients gets all of them.
+        is_led_by_rows = keep_rows and torch.is_grad_enabled()
+        embedded, embedded_edges = (None, None) if is_led_by_rows else self._embedded(batch)
         is_own = self.model.backbone not in BACKBONES
         edge_index = batch.edge_index.contiguous() if is_own else batch.edge_index  # of a batch among several
         gates: list[GateOutput] = []
