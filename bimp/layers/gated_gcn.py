@@ -71,7 +71,8 @@ class GatedGCNLayer(nn.Module):
         width = self.edge_self.out_features
         if written_out(adjacency, self.edge_norm, self.node_norm):
             return self._written_out(h, e_hat, adjacency, beta_hat)
-        if adjacency.padding is None and e_hat.shape[1] == width and kernels_serve(h, e_hat, beta_hat):
+        fits = adjacency.padding is None and e_hat.shape[1] == width and self.edge_norm.fits_kernels
+        if fits and kernels_serve(h, e_hat, beta_hat):
             rows, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat, embedded, embedded_edges)
         else:
             rows, e_hat = self._plainly(h, e_hat, adjacency, beta_hat)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from bimp.adjacency import Adjacency
 from bimp.data.batch import GraphBatch
 from bimp.embedded import Embedded
 from bimp.gradient import BilateralGate, GateOutput
@@ -46,17 +45,6 @@ class StackedGATLayer(GATLayer):
 
 class StackedGatedGCNLayer(GatedGCNLayer):
     """A :class:`~bimp.layers.gated_gcn.GatedGCNLayer` of several seeds."""
-
-    def _by_kernel(
-        self,
-        h: Tensor,
-        e_hat: Tensor,
-        adjacency: Adjacency,
-        beta_hat: Tensor | None,
-        embedded: Embedded | None,
-        embedded_edges: Embedded | None,
-    ) -> tuple[Tensor, Tensor]:
-        return self._plainly(h, e_hat, adjacency, beta_hat)  # the kernel normalises all edges alike
 
     def _map_by_all(self, h: Tensor, maps: Sequence[Linear]) -> Tensor:
         weights, biases = ([getattr(each, name) for each in maps] for name in ("weight", "bias"))
