@@ -186,15 +186,15 @@ class PackedGraphs:
             labelled = nodes if self.labels == "node" else edges
             y = labelled.take(self.y)
         y = y if y.is_floating_point() else y.long()
-        number, shifts = torch.arange(indices.numel()), nodes.ptr[:-1]
+        graph, shifts = nodes.graph, nodes.ptr[:-1]
         if indices.numel() > batch_size:
+            number = torch.arange(indices.numel())
             first = number - number % batch_size
-            number, shifts = number - first, shifts - shifts.index_select(0, first)
+            graph, shifts = (number - first).index_select(0, graph), shifts - shifts.index_select(0, first)
         x = nodes.take(self.x)
         edge_index = edges.take_columns(self.edge_index, shifts)
         edge_attr = None if self.edge_attr is None else edges.take(self.edge_attr)
         pos_enc = None if self.pos_enc is None else nodes.take(self.pos_enc)
-        graph = number.repeat_interleave(nodes.counts, output_size=nodes.total)
         graphs = range(0, max(indices.numel(), 1), batch_size)
         return [
             GraphBatch(
