@@ -16,6 +16,7 @@ from benchmarks.usual_way import UsualNetwork, renamed, separate_graphs
 from bimp.budget import solve_hidden_dim
 from bimp.config import BACKBONES, GAT_HEADS, Backbone, ModelConfig, TrainConfig, TrialConfig
 from bimp.data import GraphBatch, GraphSplit
+from bimp.descent import AdamUpdate, descend, gradients
 from bimp.engine import batches_read_by, evaluate
 from bimp.losses import supervised_loss
 from bimp.network import Network
@@ -100,16 +101,25 @@ def our_loss(network: Network, batch: GraphBatch) -> Tensor:
 
 
 def training_step(loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
-    """What follows the loss in a training step, as the engine does it.
+    """What follows the loss in a training step as it is usually written.
 
     Raises:
         ArithmeticError: the loss is not finite.
     """
-    if not torch.isfinite(loss):
-        raise ArithmeticError(f"loss: found {loss.item()}, expected a finite number")
+    require_finite(loss)
     optimizer.zero_grad(set_to_none=True)
     loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
+
+
+def require_finite(loss: Tensor) -> None:
+    """Look at the loss, as a training run does before its step.
+
+    Raises:
+        ArithmeticError: it is not finite.
+    """
+    if not torch.isfinite(loss):
+        raise ArithmeticError(f"loss: found {loss.item()}, expected a finite number")
 
 
 def time_cells(workload: Workload, layers: int, turns: int) -> list[Cell]:
@@ -157,9 +167,15 @@ def time_cells(workload: Workload, layers: int, turns: int) -> list[Cell]:
 def our_step(config: TrialConfig, batches: list[GraphBatch]) -> Callable[[int], object]:
     """A training step of ours on a batch whose edges nothing is known of yet."""
     network = build_network(config)
-    optimizer = _optimizer(network)
-    # A copy: orders of the edges that an earlier turn found out are found out anew, as for the batches of an epoch.
-    return lambda turn: training_step(our_loss(network, replace(batches[turn % len(batches)])), optimizer)
+    update = AdamUpdate(_optimizer(network))
+
+    def step(turn: int) -> None:
+        # A copy: orders of the edges that an earlier turn found out are found out anew, as for the batches of an epoch.
+        loss = our_loss(network, replace(batches[turn % len(batches)]))
+        require_finite(loss)
+        descend(update, None, gradients(loss, update.parameters))
+
+    return step
 
 
 def usual_step(config: TrialConfig, batches: list[Batch]) -> Callable[[int], object]:
@@ -175,7 +191,7 @@ def usual_step(config: TrialConfig, batches: list[Batch]) -> Callable[[int], obj
     return step
 
 
-def _optimizer(network: nn.Module, *, fused: bool = True) -> torch.optim.Optimizer:
+def _optimizer(network: nn.Module, *, fused: bool = True) -> torch.optim.Adam:
     network.train()
     return torch.optim.Adam(network.parameters(), lr=1e-3, fused=fused)
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from bimp.config import TrialConfig
 from bimp.data import GraphBatch, GraphSplit
 from bimp.data.positional import draw_signs, flip_signs
+from bimp.descent import AdamUpdate, descend, gradients
 from bimp.device.run import DeviceRun
 from bimp.losses import supervised_loss
 from bimp.measurement import DivergedError, Evaluation, Meter
@@ -207,18 +208,14 @@ class TrainingRun:
     def _train(self, train: GraphSplit) -> Evaluation:
         self.network.train()
         meter = Meter(self.config)
-        clip_norm = self.config.train.clip_norm
+        update = AdamUpdate(self.optimizer)
         for batch in self.batches(train):
             on_device = batch.to(self.device)
             output = output_of(self.network, on_device, self.config.train.precision)
             loss, supervised = self.loss(output, on_device.y)
             if not torch.isfinite(loss):
                 raise DivergedError(f"loss {loss.item()} in training")
-            self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            if clip_norm is not None:
-                torch.nn.utils.clip_grad_norm_(self.network.parameters(), clip_norm)
-            self.optimizer.step()
+            descend(update, self.config.train.clip_norm, gradients(loss, update.parameters))
             meter.update(on_device, output, supervised)
         return meter.evaluation()
 

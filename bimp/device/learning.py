@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import torch
 from torch import Tensor
 
 from bimp.config import TrialConfig
 from bimp.data import GraphBatch
-from bimp.device.adam import AdamUpdate, clipped
+from bimp.descent import gradients
 from bimp.measurement import Meter
 from bimp.network import Network, NetworkOutput
 from bimp.precision import output_of
@@ -41,7 +40,7 @@ class Learning:
         """Make one training step on ``batch`` and give its row of numbers (:meth:`bimp.measurement.Meter.row`)."""
         output = output_of(self._network, batch, self._config.train.precision)
         loss, supervised = self._loss(output, batch.y)
-        self._descend(torch.autograd.grad(loss, list(self._network.parameters()), allow_unused=True))
+        self._descend(gradients(loss, list(self._network.parameters())))
         return Meter(self._config).row(batch, output, supervised)
 
     def look(self, batch: GraphBatch) -> Tensor:
@@ -49,15 +48,3 @@ class Learning:
         output = output_of(self._network, batch, self._config.train.precision)
         _, supervised = self._loss(output, batch.y)
         return Meter(self._config).row(batch, output, supervised, with_gate=True)
-
-
-def descend(update: AdamUpdate, clip_norm: float | None, grads: Sequence[Tensor | None]) -> None:
-    """Move the parameters of ``update`` by ``grads``, clipped to a norm of ``clip_norm`` over all of them."""
-    if clip_norm is not None:
-        grads = clipped(grads, clip_norm)
-    for parameter, grad in zip(update.parameters, grads, strict=True):
-        parameter.grad = grad
-    update()
-    # No gradient is left to accumulate into: what a capture made would be gone by the next one.
-    for parameter in update.parameters:
-        parameter.grad = None

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from bimp.config import BACKBONES, TrialConfig
 from bimp.data import GraphSplit
-from bimp.device.adam import AdamUpdate
+from bimp.descent import AdamUpdate, descend
 from bimp.device.capture import Capture, State, capture_on
-from bimp.device.learning import Learning, Loss, descend
+from bimp.device.learning import Learning, Loss
 from bimp.device.passage import Passage, Signs
 from bimp.device.placing import place
 from bimp.measurement import DivergedError, Evaluation, Meter

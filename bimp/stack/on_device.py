@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from bimp.data import GraphSplit
-from bimp.device.adam import AdamUpdate
+from bimp.descent import AdamUpdate, descend, gradients
 from bimp.device.capture import Capture, State, capture_on
-from bimp.device.learning import Learning, descend
+from bimp.device.learning import Learning
 from bimp.device.passage import Passage, Signs
 from bimp.device.placing import place
 from bimp.device.resident import GatheredRows
@@ -30,6 +30,7 @@ from bimp.network import NetworkOutput
 from bimp.precision import output_of
 from bimp.stack.batch import StackedBatch
 from bimp.stack.network import StackedNetwork
+from bimp.stack.vector import keep
 
 
 class DeviceTeam:
@@ -116,7 +117,7 @@ class DeviceTeam:
         losses = supervised
         if output.unsupervised_loss is not None:
             losses = supervised + (self._config.train.unsupervised_weight or 0.0) * output.unsupervised_loss
-        self._keep(self._places, torch.autograd.grad(losses.sum(), self._parameters, allow_unused=True))
+        keep(gradients(losses.sum(), self._parameters), self._places)
         for update, grad in zip(self._updates, self._grad, strict=True):
             descend(update, self._config.train.clip_norm, [grad])
         return self._rows(batch, output, supervised, with_gate=False)
@@ -145,14 +146,8 @@ class DeviceTeam:
 
     def _descend_of(self, seed: int, grads: Sequence[Tensor | None]) -> None:
         """Move one seed by the gradients of its own network."""
-        self._keep([place[seed] for place in self._places], grads)
+        keep(grads, [place[seed] for place in self._places])
         descend(self._updates[seed], self._config.train.clip_norm, [self._grad[seed]])
-
-    @staticmethod
-    def _keep(places: Sequence[Tensor], grads: Sequence[Tensor | None]) -> None:
-        """Copy gradients to their places; a parameter on which no loss depends has none, and 0 stays there."""
-        given = [(place, grad) for place, grad in zip(places, grads, strict=True) if grad is not None]
-        torch._foreach_copy_([place for place, _ in given], [grad for _, grad in given])
 
 
 def _spread(beta_hat: Tensor, batch: StackedBatch) -> tuple[Tensor, Tensor]:

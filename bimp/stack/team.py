@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from bimp.config import TrialConfig
 from bimp.data import GraphBatch, GraphSplit
+from bimp.descent import AdamUpdate, descend, gradients
 from bimp.device.capture import Capture, State
 from bimp.engine import EpochResult, TrainingRun, batches_read_by, has_own_path
 from bimp.losses import supervised_loss
@@ -23,7 +24,7 @@ from bimp.precision import output_of
 from bimp.stack.batch import StackedBatch, without_graphs
 from bimp.stack.network import stack
 from bimp.stack.on_device import DeviceTeam
-from bimp.stack.vector import ParameterLayout
+from bimp.stack.vector import ParameterLayout, keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +47,11 @@ class Member(TrainingRun):
         optimizer = torch.optim.Adam([self.row], lr=self.learning_rate, fused=True)
         optimizer.load_state_dict(layout.state_joined(self.optimizer.state_dict()))
         self.optimizer = self.scheduler.optimizer = optimizer
+        self.update = AdamUpdate(optimizer)
 
     def step(self, grad: Tensor) -> None:
         """One step by the gradient of the row."""
-        self.row.grad = grad
-        if self.config.train.clip_norm is not None:
-            nn.utils.clip_grad_norm_([self.row], self.config.train.clip_norm)
-        self.optimizer.step()
+        descend(self.update, self.config.train.clip_norm, [grad])
 
     def save(self) -> dict[str, Any]:
         """The checkpoint of :func:`bimp.engine.fit`, in memory of its own."""
@@ -142,12 +141,8 @@ class Team:
     def _step(self, losses: dict[int, Tensor], stepping: Sequence[int]) -> None:
         if not stepping:
             return
-        self.network.zero_grad(set_to_none=True)
-        torch.stack([losses[number] for number in stepping]).sum().backward()  # type: ignore[no-untyped-call]
-        # A parameter on which no loss depends has no gradient; its place in the matrix stays 0.
-        given = [(place, p.grad) for place, p in zip(self.places, self.network.parameters(), strict=True)]
-        places, grads = zip(*((place, grad) for place, grad in given if grad is not None), strict=True)
-        torch._foreach_copy_(places, grads)
+        loss = torch.stack([losses[number] for number in stepping]).sum()
+        keep(gradients(loss, list(self.network.parameters())), self.places)
         for number in stepping:
             self.members[number].step(self.grad[number])
 

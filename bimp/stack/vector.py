@@ -78,3 +78,9 @@ class ParameterLayout:
     @property
     def _lengths(self) -> list[int]:
         return [math.ceil(shape.numel() / ALIGNMENT) * ALIGNMENT for shape in self.shapes]
+
+
+def keep(grads: Sequence[Tensor | None], places: Sequence[Tensor]) -> None:
+    """Copy gradients to their places; a parameter on which no loss depends has none, and 0 stays there."""
+    given = [(place, grad) for place, grad in zip(places, grads, strict=True) if grad is not None]
+    torch._foreach_copy_([place for place, _ in given], [grad for _, grad in given])

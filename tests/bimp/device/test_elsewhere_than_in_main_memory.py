@@ -52,7 +52,7 @@ def test_everything_of_a_step_lies_on_the_device(
     monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
 ) -> None:
     monkeypatch.setattr(PackedGraphs, "to", moved)
-    monkeypatch.setattr("bimp.device.adam.adam", looked_at)
+    monkeypatch.setattr("bimp.descent.adam", looked_at)
     monkeypatch.setattr(Board, "read", lambda board: torch.ones(board.rows.shape, dtype=torch.float64))
     run = run_of(dataset, backbone, semantics)
     run.train(torch.arange(12), partial(draw_signs, generator=torch.Generator()))
@@ -66,7 +66,7 @@ def test_nor_is_anything_of_seeds_together_elsewhere(
     monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
 ) -> None:
     monkeypatch.setattr(PackedGraphs, "to", moved)
-    monkeypatch.setattr("bimp.device.adam.adam", looked_at)
+    monkeypatch.setattr("bimp.descent.adam", looked_at)
     monkeypatch.setattr("bimp.stack.team.has_own_path", lambda _: True)
     monkeypatch.setattr(Board, "read", lambda board: torch.ones(board.rows.shape, dtype=torch.float64))
     config = trial(dataset, backbone, semantics=semantics, model={"pos_enc_dim": 2}, clip_norm=0.1)

@@ -1,0 +1,68 @@
+"""Steps by Adam from gradients as autograd gives them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from bimp.descent import AdamUpdate, clipped, descend, gradients
+
+
+@pytest.mark.parametrize("device", [None, torch.device("cpu")])
+def test_a_gradient_that_lies_otherwise_in_memory_is_read_by_its_entries(device: torch.device | None) -> None:
+    grad = torch.arange(6.0).view(3, 2).t()
+    ours, theirs = (nn.Parameter(torch.ones(2, 3)) for _ in range(2))
+    optimizer = torch.optim.Adam([theirs], lr=0.1)
+    update = AdamUpdate(torch.optim.Adam([ours], lr=0.1, fused=True), device)
+    update.follow_schedule()
+    for sign in (1, -3):
+        given, theirs.grad = sign * grad.square(), (sign * grad.square()).contiguous()
+        assert not given.is_contiguous()
+        update([given])
+        optimizer.step()
+    assert_close(ours, theirs)
+
+
+def test_gradients_that_are_one_tensor_are_clipped_once() -> None:
+    shared = torch.tensor([3.0, 4.0])
+    first, nothing, second = clipped([shared, None, shared], 1.0)
+    assert nothing is None
+    for found in (first, second):
+        assert found is not None
+        assert_close(found, shared / 50**0.5, rtol=1e-5, atol=0)
+    assert shared.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("clip_norm", [None, 0.5, 1e6])
+def test_steps_are_those_of_the_optimizer_to_the_last_bit(clip_norm: float | None) -> None:
+    ours, theirs = (_two_maps() for _ in range(2))
+    of_ours, of_theirs = (torch.optim.Adam(maps.parameters(), lr=0.01, fused=True) for maps in (ours, theirs))
+    for number in range(5):
+        rows = torch.randn(7, 4, generator=torch.Generator().manual_seed(number))
+        if number == 3:
+            for optimizer in (of_ours, of_theirs):
+                optimizer.param_groups[0]["lr"] /= 3
+        update = AdamUpdate(of_ours)
+        descend(update, clip_norm, gradients(ours[0](rows).square().sum(), update.parameters))
+        of_theirs.zero_grad()
+        theirs[0](rows).square().sum().backward()  # type: ignore[no-untyped-call]
+        if clip_norm is not None:
+            nn.utils.clip_grad_norm_(theirs.parameters(), clip_norm)
+        of_theirs.step()
+    for found, expected in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.equal(found, expected)
+    unused = list(ours[1].parameters())
+    assert all(parameter not in of_ours.state for parameter in unused)
+    found_state, expected_state = of_ours.state_dict()["state"], of_theirs.state_dict()["state"]
+    assert found_state.keys() == expected_state.keys() == {0, 1}
+    for number, of_parameter in expected_state.items():
+        for name, value in of_parameter.items():
+            assert torch.equal(found_state[number][name], value)
+
+
+def _two_maps() -> nn.ModuleList:
+    """Of which a loss depends on the first."""
+    torch.manual_seed(0)
+    return nn.ModuleList([nn.Linear(4, 3), nn.Linear(4, 3)])
