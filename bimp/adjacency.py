@@ -9,6 +9,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from bimp.edge_orders import EdgeOrders
 from bimp.gated_runs import GatedRuns
 from bimp.head_runs import HeadRuns
 from bimp.padding import Padding, RealRows
@@ -44,11 +45,13 @@ class Adjacency:
         edge_index: ``[2, edges]`` int64; row 0 the source u, row 1 the destination v; sorted by destination.
         num_nodes: number of nodes.
         padding: which nodes and edges are real; None: all.
+        orders: those that are known already; None: none is.
     """
 
     edge_index: Tensor
     num_nodes: int
     padding: Padding | None = None
+    orders: EdgeOrders | None = None
     _normalised: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
     _shares: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
     _head_runs: dict[tuple[bool, int, int], HeadRuns] = field(default_factory=dict, init=False, repr=False)
@@ -81,11 +84,13 @@ class Adjacency:
     @cached_property
     def starts(self) -> Tensor:
         """``[nodes + 1]``: the edges into node v are ``starts[v]`` to ``starts[v + 1] - 1``."""
-        return _starts(self.destination, self.num_nodes)
+        return _starts(self.destination, self.num_nodes) if self.orders is None else self.orders.starts
 
     @cached_property
     def by_source(self) -> Tensor:
         """``[edges]``: the edges sorted by source; those of one source keep their order."""
+        if self.orders is not None:
+            return self.orders.by_source
         # Half the digits to sort by: twice as fast where edges are many.
         return self.source.to(torch.int32).argsort(stable=True)
 
@@ -97,18 +102,22 @@ class Adjacency:
     @cached_property
     def source_starts(self) -> Tensor:
         """``[nodes + 1]``: the edges out of node u are ``by_source[source_starts[u]:source_starts[u + 1]]``."""
-        return _starts(self.source_in_order, self.num_nodes)
+        return _starts(self.source_in_order, self.num_nodes) if self.orders is None else self.orders.source_starts
 
     @cached_property
     def destination_by_source(self) -> Tensor:
         """V of each edge, ``[edges]``, in the order of ``by_source``."""
+        if self.orders is not None:
+            return self.orders.destination_by_source
         return self.destination.index_select(0, self.by_source)
 
     @cached_property
     def gated_runs(self) -> GatedRuns:
         """What a GatedGCN layer sums on a padded batch."""
         assert self.real_edges is not None
-        return GatedRuns(self.edge_index, self.starts, self.real_edges)
+        if self.orders is not None and self.orders.gated_runs is not None:
+            return self.orders.gated_runs
+        return GatedRuns.of(self.edge_index, self.starts, self.real_edges.mask)
 
     @cached_property
     def each_edge(self) -> Tensor:

@@ -7,12 +7,9 @@ sum is 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
-
-from bimp.padding import RealRows
 
 NODE_ROWS = 4
 """Rows of a node in GatedGCN: what it adds to the edges out of it, and to those into it; what it sends, and keeps."""
@@ -39,64 +36,69 @@ class Runs:
         return summed
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GatedRuns:
     """The runs of a GatedGCN layer, over rows of nodes, ``NODE_ROWS`` for each, and rows of edges.
 
     Attributes:
-        edge_index: ``[2, edges]``, sorted by destination.
-        starts: ``[nodes + 1]``, where the edges into each node begin, and where the last ones end.
-        real: which edges are.
+        to_edges: from the rows of the nodes to ``[2 edges]``: what both ends add to each edge, then what its source
+            sends.
+        to_destinations: from ``[2 edges]`` to ``[2 nodes]``: each half to the destinations.
+        at_destinations: ``[2 edges]``: of ``[2 nodes]``, the row of each edge's destination in the first half, then in
+            the second.
+        to_nodes: from ``[2 edges + nodes]`` to the rows of the nodes. The first two of a node are sums over the first
+            half of the edges, out of it and into it; the third is one over the second half, out of it; the fourth is
+            its own row.
     """
 
-    edge_index: Tensor
-    starts: Tensor
-    real: RealRows
+    to_edges: Runs
+    to_destinations: Runs
+    at_destinations: Tensor
+    to_nodes: Runs
 
-    @cached_property
-    def to_edges(self) -> Runs:
-        """From the rows of the nodes to ``[2 edges]``: what both ends add to each edge, then what its source sends."""
-        edges, device = self._edges, self.edge_index.device
-        last = NODE_ROWS * self._nodes - 1
-        source, destination = (NODE_ROWS * self.edge_index).unbind()
-        rows = torch.stack([source, destination + 1], dim=1).view(-1)
-        rows = torch.cat([rows, source + 2])
-        mask = torch.cat([self.real.mask.repeat_interleave(2, output_size=2 * edges), self.real.mask])
-        starts = [torch.arange(0, 2 * edges, 2, device=device), torch.arange(2 * edges, 3 * edges + 1, device=device)]
-        return Runs(torch.where(mask, rows, last), torch.cat(starts), skipped=last)
+    @classmethod
+    def of(cls, edge_index: Tensor, starts: Tensor, real: Tensor) -> GatedRuns:
+        """Of one batch, or of several of one size, whose tensors have a dimension for the batches in front.
 
-    @cached_property
-    def to_destinations(self) -> Runs:
-        """From ``[2 edges]`` to ``[2 nodes]``: each half to the destinations."""
-        picks = torch.arange(2 * self._edges, device=self.starts.device)
-        return Runs(picks, torch.cat([self.starts[:-1], self.starts + self._edges]))
-
-    @cached_property
-    def at_destinations(self) -> Tensor:
-        """``[2 edges]``: of ``[2 nodes]``, the row of each edge's destination in the first half, then in the second."""
-        destination = self.edge_index[1]
-        return torch.cat([destination, destination + self._nodes])
-
-    @cached_property
-    def to_nodes(self) -> Runs:
-        """From ``[2 edges + nodes]`` to the rows of the nodes.
-
-        The first two of a node are sums over the first half of the edges, out of it and into it; the third is one over
-        the second half, out of it; the fourth is its own row.
+        Args:
+            edge_index: ``[2, edges]`` or ``[2, batches, edges]``, sorted by destination.
+            starts: ``[..., nodes + 1]``, where the edges into each node begin, and where the last ones end.
+            real: ``[..., edges]``, which edges are.
         """
-        edges, nodes = self._edges, self._nodes
-        source, destination = (NODE_ROWS * self.edge_index).unbind()
-        each_row = torch.arange(2 * edges + nodes, device=source.device)
-        own = each_row[:nodes] * NODE_ROWS + 3
-        ends, order = torch.cat([source, destination + 1, source + 2, own]).to(torch.int32).sort(stable=True)
-        rows = torch.cat([each_row[:edges], each_row]).index_select(0, order)
-        runs = torch.arange(NODE_ROWS * nodes + 1, dtype=torch.int32, device=source.device)
-        return Runs(rows, torch.searchsorted(ends, runs))
+        edges, nodes = edge_index.shape[-1], starts.shape[-1] - 1
+        destination = edge_index[1]
+        each_edge = torch.arange(2 * edges, device=starts.device).expand(*starts.shape[:-1], -1)
+        return cls(
+            to_edges=_to_edges(edge_index, real, nodes),
+            to_destinations=Runs(each_edge, torch.cat([starts[..., :-1], starts + edges], dim=-1)),
+            at_destinations=torch.cat([destination, destination + nodes], dim=-1),
+            to_nodes=_to_nodes(edge_index, nodes),
+        )
 
-    @property
-    def _edges(self) -> int:
-        return self.edge_index.shape[1]
 
-    @property
-    def _nodes(self) -> int:
-        return self.starts.numel() - 1
+def _to_edges(edge_index: Tensor, real: Tensor, nodes: int) -> Runs:
+    edges, last = edge_index.shape[-1], NODE_ROWS * nodes - 1
+    source, destination = NODE_ROWS * edge_index
+    both_ends = torch.stack([source, destination + 1], dim=-1).flatten(-2)
+    mask = torch.cat([torch.stack([real, real], dim=-1).flatten(-2), real], dim=-1)
+    picks = torch.where(mask, torch.cat([both_ends, source + 2], dim=-1), last)
+    pairs = torch.arange(0, 2 * edges, 2, device=picks.device)
+    starts = torch.cat([pairs, torch.arange(2 * edges, 3 * edges + 1, device=picks.device)])
+    return Runs(picks, starts.expand(*picks.shape[:-1], -1), skipped=last)
+
+
+def _to_nodes(edge_index: Tensor, nodes: int) -> Runs:
+    source, destination = NODE_ROWS * edge_index
+    edges = source.shape[-1]
+    each_row = torch.arange(2 * edges + nodes, device=source.device)
+    own = (each_row[:nodes] * NODE_ROWS + 3).expand(*source.shape[:-1], -1)
+    keys = torch.cat([source, destination + 1, source + 2, own], dim=-1).to(torch.int32)
+    ends, order = keys.sort(dim=-1, stable=True)
+    rows = torch.cat([each_row[:edges], each_row])[order]
+    return Runs(rows, starts_in(ends, NODE_ROWS * nodes))
+
+
+def starts_in(ascending: Tensor, count: int) -> Tensor:
+    """Where 0 to ``count`` begin in ``[..., numbers]``, which ascend: ``[..., count + 1]`` int64."""
+    numbers = torch.arange(count + 1, dtype=ascending.dtype, device=ascending.device)
+    return torch.searchsorted(ascending, numbers.expand(*ascending.shape[:-1], -1).contiguous())

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bimp.adjacency import Adjacency
+from bimp.edge_orders import EdgeOrders
 from bimp.padding import Padding
 
 
@@ -26,6 +27,7 @@ class GraphBatch:
         pos_enc: Laplacian positional encodings, ``[nodes, k]`` float32, the eigenvector of the smallest eigenvalue
             first; None where the dataset was prepared without. A model that wants fewer takes the first columns.
         padding: what of a padded batch is real: its last graph is none, and ``y`` says nothing of that. None: all is.
+        orders: of the edges, where they are known already; None: they are found when they are first asked for.
         most_nodes: no real graph has more; None: not looked up yet, which on an accelerator would wait for the device.
     """
 
@@ -37,6 +39,7 @@ class GraphBatch:
     ptr: Tensor
     pos_enc: Tensor | None = None
     padding: Padding | None = None
+    orders: EdgeOrders | None = None
     most_nodes: int | None = None
 
     @property
@@ -55,7 +58,7 @@ class GraphBatch:
     @cached_property
     def adjacency(self) -> Adjacency:
         """The edges in the orders in which the layers read them; found once a batch."""
-        return Adjacency(self.edge_index, self.num_nodes, self.padding)
+        return Adjacency(self.edge_index, self.num_nodes, self.padding, self.orders)
 
     def to(self, device: torch.device) -> GraphBatch:
         """The same batch on ``device``; a GPU copies it while the host goes on."""

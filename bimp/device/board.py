@@ -44,15 +44,10 @@ class Board:
             signs: of each step and run, ``[steps, runs, encodings]``.
         """
         for order, of_run in zip(self.order, chosen, strict=True):
-            order[: len(of_run)].copy_(_on_its_way(of_run, order.device), non_blocking=True)
+            order[: len(of_run)].copy_(on_its_way(of_run, order.device), non_blocking=True)
         self.step.zero_()
         if self.signs is not None and signs is not None:
-            self.signs.copy_(_on_its_way(signs, self.order.device), non_blocking=True)
-
-    def picks(self, graphs: int) -> Tensor:
-        """The graphs of this step, of which each run has so many, ``[runs, graphs]``."""
-        places = torch.arange(graphs, device=self.order.device) + self.step * self.batch_size
-        return self.order.index_select(1, places)
+            self.signs.copy_(on_its_way(signs, self.order.device), non_blocking=True)
 
     def picks_of(self, run: int, graphs: int) -> Tensor:
         """The graphs of one run in this step, ``[graphs]``."""
@@ -81,6 +76,6 @@ class Board:
         return self.rows.cpu()
 
 
-def _on_its_way(tensor: Tensor, device: torch.device) -> Tensor:
+def on_its_way(tensor: Tensor, device: torch.device) -> Tensor:
     """Pinned where the device can then copy it while the host goes on."""
     return tensor.pin_memory() if device.type == "cuda" else tensor

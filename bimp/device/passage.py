@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from bimp.config import TrialConfig
 from bimp.data import GraphBatch
+from bimp.device.ahead import BatchesAhead
 from bimp.device.board import Board
 from bimp.device.capture import Capture, Step
 from bimp.device.placing import Placed
@@ -29,6 +31,10 @@ Signs = Callable[[int], Tensor]
 """Draws as many signs, for the positional encodings of a step, whenever it is called."""
 
 
+_Key = tuple[int | None, Shape]
+"""Of a captured step: the run that takes it, or None for all of them, and the size."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Step:
     """One step of every run.
@@ -43,6 +49,17 @@ class _Step:
     picks: Sequence[Tensor | None]
     joint: Shape | None
     own: Sequence[Shape | None]
+
+    @property
+    def padded(self) -> Iterator[tuple[_Key, Tensor]]:
+        """What is padded: by whom, to which size, and the graphs, ``[runs, graphs]``."""
+        present = [picks for picks in self.picks if picks is not None]
+        if self.joint is not None:
+            yield (None, self.joint), torch.stack(present)
+            return
+        for run, (size, picks) in enumerate(zip(self.own, self.picks, strict=True)):
+            if size is not None and picks is not None:
+                yield (run, size), picks.unsqueeze(0)
 
 
 class Passage:
@@ -81,7 +98,8 @@ class Passage:
         self._joint = joint
         self._capture = capture
         self._is_training = is_training
-        self._steps: dict[tuple[int | None, Shape], Step] = {}
+        self._steps: dict[_Key, Step] = {}
+        self._ahead: dict[_Key, BatchesAhead] = {}
         self._sizes: dict[int | None, Buckets] = {}
         pos_enc = self._splits[0].graphs.pos_enc
         flips = is_training and config.model.pos_enc_dim is not None and pos_enc is not None
@@ -115,11 +133,32 @@ class Passage:
             self._planned(of_shapes, of_picks)
             for of_shapes, of_picks in zip(zip_longest(*shapes), zip_longest(*picks), strict=True)
         ]
+        self._look_ahead(steps)
         self.board.begin(chosen, self._draw(signs, [len(of_run) for of_run in shapes]))
         for step in steps:
             self._take(step)
         rows = self.board.read()
         return [self._measured(rows[: len(of_run), run], of_run) for run, of_run in enumerate(shapes)]
+
+    @property
+    def state(self) -> list[Tensor]:
+        """What a step changes."""
+        return [*self.board.state, *(tensor for ahead in self._ahead.values() for tensor in ahead.state)]
+
+    def _look_ahead(self, steps: Sequence[_Step]) -> None:
+        """Tell which batches come, of each size."""
+        coming: dict[_Key, list[Tensor]] = defaultdict(list)
+        for step in steps:
+            for key, picks in step.padded:
+                coming[key].append(picks)
+        for (run, size), of_size in coming.items():
+            if (run, size) not in self._ahead:
+                assert self._resident is not None
+                runs = len(self._splits) if run is None else 1
+                # Those of stacked networks read the edges otherwise.
+                gated = self._config.model.backbone == "gated_gcn" and run is not None
+                self._ahead[run, size] = BatchesAhead(self._resident, size, runs, has_gated_runs=gated)
+            self._ahead[run, size].begin(of_size)
 
     def _draw(self, signs: Sequence[Signs] | None, steps: Sequence[int]) -> Tensor | None:
         if signs is None or self.board.signs is None:
@@ -156,7 +195,7 @@ class Passage:
     def _take(self, step: _Step) -> None:
         """One step of every run."""
         if step.joint is not None:
-            self._captured(None, step.joint, partial(self._on_joint_batch, step.joint))()
+            self._captured((None, step.joint), self._on_joint_batches)()
             return
         for run, (shape, picks, bucket) in enumerate(zip(step.shapes, step.picks, step.own, strict=True)):
             if shape is not None and picks is not None:
@@ -168,14 +207,17 @@ class Passage:
         if self._resident is None:
             return partial(self._on_sent_batch, run, picks)
         if bucket is None:
-            return partial(self._on_gathered_batch, run, self._resident, shape, padded=False)
-        return self._captured(run, bucket, partial(self._on_gathered_batch, run, self._resident, bucket, padded=True))
+            return partial(self._on_gathered_batch, run, self._resident, shape)
+        return self._captured((run, bucket), partial(self._on_padded_batch, run, self._resident.most_nodes))
 
-    def _captured(self, run: int | None, size: Shape, step: Step) -> Step:
+    def _captured(self, key: _Key, on_rows: Callable[[BatchesAhead, Shape], None]) -> Step:
+        """The step on the next batches of a size, which are gathered if they are not yet."""
         assert self._capture is not None
-        if (run, size) not in self._steps:
-            self._steps[run, size] = self._capture(step)
-        return self._steps[run, size]
+        ahead = self._ahead[key]
+        ahead.advance()
+        if key not in self._steps:
+            self._steps[key] = self._capture(partial(on_rows, ahead, key[1]))
+        return self._steps[key]
 
     def _buckets(self, run: int | None) -> Buckets:
         """Sizes of one run's batches, or of the batches of all."""
@@ -189,18 +231,20 @@ class Passage:
             self._sizes[run] = Buckets(known)
         return self._sizes[run]
 
-    def _on_joint_batch(self, size: Shape) -> None:
+    def _on_joint_batches(self, ahead: BatchesAhead, size: Shape) -> None:
         assert self._joint is not None
-        assert self._resident is not None
-        rows = self._resident.gather_rows(self.board.picks(size.graphs), size, padded=True)
+        rows = ahead.take()
         signs = self.board.sign_rows()
         if signs is not None and rows.pos_enc is not None:
             by_run = rows.pos_enc.view(len(signs), -1, signs.shape[1])
             rows = replace(rows, pos_enc=(by_run * signs.unsqueeze(1)).flatten(0, 1))
         self.board.write(self._joint(rows, size))
 
-    def _on_gathered_batch(self, run: int, resident: ResidentGraphs, shape: Shape, *, padded: bool) -> None:
-        self._on_batch(run, resident.gather(self.board.picks_of(run, shape.graphs), shape, padded=padded))
+    def _on_padded_batch(self, run: int, most_nodes: int, ahead: BatchesAhead, _: Shape) -> None:
+        self._on_batch(run, ahead.take().as_batch(most_nodes))
+
+    def _on_gathered_batch(self, run: int, resident: ResidentGraphs, shape: Shape) -> None:
+        self._on_batch(run, resident.gather(self.board.picks_of(run, shape.graphs), shape, padded=False))
 
     def _on_sent_batch(self, run: int, picks: Tensor) -> None:
         self._on_batch(run, self._splits[run].graphs.gather(picks).to(self._device))

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from bimp.data import GraphBatch, GraphSplit, PackedGraphs
 from bimp.device.shapes import Shape
+from bimp.edge_orders import EdgeOrders
 from bimp.padding import UNLABELLED, Padding, RealRows
 
 
@@ -59,22 +60,7 @@ class ResidentGraphs:
             padded: whether there is room to be filled: for one node or more, and where edges are to be filled in, they
                 lead from padding nodes to themselves. Inputs of the padding are 0, labels ``UNLABELLED``.
         """
-        gathered = self.gather_rows(indices.unsqueeze(0), shape, padded=padded)
-        padding = None
-        if gathered.real_nodes is not None and gathered.real_edges is not None:
-            padding = Padding(RealRows(gathered.real_nodes.view(-1)), RealRows(gathered.real_edges.view(-1)))
-        ptr = gathered.ptr.view(-1)
-        return GraphBatch(
-            x=gathered.x,
-            edge_index=gathered.edge_index.view(2, -1),
-            edge_attr=gathered.edge_attr,
-            y=gathered.y,
-            batch=gathered.node_graph.view(-1),
-            ptr=ptr if padding is None else F.pad(ptr, (0, 1), value=shape.nodes),
-            pos_enc=gathered.pos_enc,
-            padding=padding,
-            most_nodes=self.most_nodes,
-        )
+        return self.gather_rows(indices.unsqueeze(0), shape, padded=padded).as_batch(self.most_nodes)
 
     def gather_rows(self, indices: Tensor, shape: Shape, *, padded: bool) -> GatheredRows:
         """As :meth:`gather` for several batches of one size at once, ``indices`` being ``[batches, shape.graphs]``."""
@@ -123,6 +109,7 @@ class GatheredRows:
         node_graph: the graph of each node, ``[batches, nodes]``; padding belongs to the one behind the last.
         ptr: ``[batches, graphs + 1]``, where the nodes of each graph begin, and where the padding begins.
         real_nodes, real_edges: which are, ``[batches, nodes]`` and ``[batches, edges]`` bool; None: all.
+        orders: of the edges of all batches as one graph; None: not known yet.
     """
 
     x: Tensor
@@ -134,6 +121,26 @@ class GatheredRows:
     pos_enc: Tensor | None
     real_nodes: Tensor | None
     real_edges: Tensor | None
+    orders: EdgeOrders | None = None
+
+    def as_batch(self, most_nodes: int) -> GraphBatch:
+        """The only batch that these are; no graph of it has more than ``most_nodes``."""
+        ptr, padding = self.ptr.view(-1), None
+        if self.real_nodes is not None and self.real_edges is not None:
+            padding = Padding(RealRows(self.real_nodes.view(-1)), RealRows(self.real_edges.view(-1)))
+            ptr = F.pad(ptr, (0, 1), value=self.node_graph.numel())
+        return GraphBatch(
+            x=self.x,
+            edge_index=self.edge_index.view(2, -1),
+            edge_attr=self.edge_attr,
+            y=self.y,
+            batch=self.node_graph.view(-1),
+            ptr=ptr,
+            pos_enc=self.pos_enc,
+            padding=padding,
+            orders=self.orders,
+            most_nodes=most_nodes,
+        )
 
 
 def _places(offsets: Tensor, indices: Tensor, rows: int) -> tuple[Tensor, Tensor, Tensor]:

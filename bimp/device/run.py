@@ -87,7 +87,7 @@ class DeviceRun:
 
     def _state(self) -> list[Tensor]:
         buffers = list(self._network.buffers())
-        return [*self._update.state, *buffers, *self._training.board.state, *self._validation.board.state]
+        return [*self._update.state, *buffers, *self._training.state, *self._validation.state]
 
 
 def evaluation_in_training(meter: Meter, rows: Tensor, config: TrialConfig) -> Evaluation:

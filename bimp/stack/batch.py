@@ -85,6 +85,7 @@ class StackedBatch(GraphBatch):
             edges=Parts(rows.real_edges),
             graphs=Parts(is_graph.repeat(seeds, 1), (size.graphs,) * seeds),
             labels=(rows.y.shape[0] // seeds,) * seeds,
+            orders=rows.orders,
             most_nodes=most_nodes,
         )
 

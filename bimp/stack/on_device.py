@@ -109,7 +109,7 @@ class DeviceTeam:
 
     def _state(self) -> list[Tensor]:
         moved = [tensor for update in self._updates for tensor in update.state]
-        boards = [*self._training.board.state, *self._validation.board.state]
+        boards = [*self._training.state, *self._validation.state]
         return [*moved, *self._network.buffers(), *boards]
 
     def _learn(self, rows: GatheredRows, size: Shape) -> Tensor:

@@ -79,7 +79,8 @@ def test_nor_is_anything_of_seeds_together_elsewhere(
 
 def test_a_tensor_in_main_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PackedGraphs, "to", moved)
+    monkeypatch.setattr("bimp.descent.adam", looked_at)
     run = run_of("zinc", "gcn", "paper")
-    run._training.board.order = torch.zeros(1, 12, dtype=torch.int64)
+    run._training.board.step = torch.zeros((), dtype=torch.int64)
     with pytest.raises(RuntimeError, match="device"):
         run.train(torch.arange(12), partial(draw_signs, generator=torch.Generator()))
