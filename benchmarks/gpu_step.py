@@ -14,13 +14,14 @@ import torch
 from rich.console import Console
 
 from benchmarks.gpu_contenders import GpuCell, time_on_gpu
-from benchmarks.graphs import WORKLOADS, drawn_graphs, workload
+from benchmarks.graphs import WORKLOADS, Workload, drawn_graphs, workload
 from benchmarks.measure import Ratio, Timings, milliseconds
-from benchmarks.operators import operators_of_a_step
+from benchmarks.operators import Called, operators_of_a_step, operators_of_gathering
 from benchmarks.padding import Padded, padded
 from benchmarks.page import Table, versions_of, write_part
-from bimp.config import BACKBONES
+from bimp.config import BACKBONES, Backbone
 from bimp.data import GraphSplit, open_prepared
+from bimp.device.ahead import MOST_STEPS
 from bimp.tasks import task_of
 from study.provenance import device_name
 
@@ -30,6 +31,7 @@ FASTER = 5.0
 STEP_S = 3e-3
 TURNS, QUICK_TURNS = 20, 3
 LAYERS = (4, 16)
+_DEPTHS = tuple(f"{layers} layers" for layers in LAYERS)
 
 
 def padding_table(data: Path) -> Table:
@@ -73,20 +75,30 @@ def operators_table() -> Table:
     drawn = workload("zinc")
     return Table(
         title="Operators of a step",
-        note="Operators that a training step with boosting calls on a padded ZINC-like batch, its gathering, Adam and "
-        "measurements included, views and allocations left out; and launches, where more than one is known of an "
-        "operator on a GPU (benchmarks/operators.py has the list: a sort counts 8, Adam one for 36 parameters). What "
-        "the libraries for products and sums part into two is not known here. A captured step is one call of the host.",
-        columns=("Backbone", *(f"{layers} layers, {what}" for layers in LAYERS for what in ("operators", "launches"))),
+        note="Operators that a training step with boosting calls on a padded ZINC-like batch, Adam and measurements "
+        f"included, views and allocations left out; and what gathering {MOST_STEPS} batches at once calls, the orders "
+        "of their edges found, before as many steps (fewer where an epoch has fewer of a size, or they are large). "
+        "Launches: where more than one is known of an operator on a GPU (benchmarks/operators.py has the list: a sort "
+        "counts 8, Adam one for 36 parameters). What the libraries for products and sums part into two is not known "
+        "here. A captured step is one call of the host.",
+        columns=(
+            "Backbone",
+            *(f"{part}, {what}" for part in (*_DEPTHS, "Gathering") for what in ("operators", "launches")),
+        ),
         rows=tuple(
             (
                 backbone,
-                *(f"{count:,}" for layers in LAYERS for count in astuple(operators_of_a_step(drawn, backbone, layers))),
+                *(f"{count:,}" for called in _calls(drawn, backbone) for count in astuple(called)),
             )
             for backbone in BACKBONES
         ),
         labels=1,
     )
+
+
+def _calls(drawn: Workload, backbone: Backbone) -> list[Called]:
+    of_steps = [operators_of_a_step(drawn, backbone, layers) for layers in LAYERS]
+    return [*of_steps, operators_of_gathering(drawn, backbone)]
 
 
 def gpu_tables(cells: list[GpuCell]) -> list[Table]:

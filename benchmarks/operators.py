@@ -15,8 +15,11 @@ from benchmarks.contenders import trial_config
 from benchmarks.graphs import Workload
 from bimp.config import Backbone, TrialConfig
 from bimp.data import GraphSplit
+from bimp.device.ahead import MOST_STEPS, BatchesAhead
 from bimp.device.capture import Capture, Step
+from bimp.device.resident import ResidentGraphs
 from bimp.device.run import DeviceRun
+from bimp.device.shapes import Shape
 from bimp.engine import TrainingRun
 from bimp.stack.team import SeedRun, Team
 
@@ -101,9 +104,25 @@ def _launches(name: str, args: Sequence[Any]) -> int:
 
 
 def operators_of_a_step(workload: Workload, backbone: Backbone, layers: int) -> Called:
-    """What a captured training step with boosting calls on a batch."""
+    """What a captured training step with boosting calls on a batch, which was gathered before."""
     split = GraphSplit(workload.graphs, workload.picks()[0])
     return operators_of_steps(trial_config(workload, backbone, layers, gated=True), split)
+
+
+def operators_of_gathering(workload: Workload, backbone: Backbone) -> Called:
+    """What gathering ``MOST_STEPS`` batches at once calls, the orders of their edges found."""
+    picks = workload.picks()[0]
+    nodes, edges = (int(counts[picks].sum()) for counts in (workload.graphs.node_counts, workload.graphs.edge_counts))
+    size = Shape(len(picks), nodes + 1, edges + 1)
+    ahead = BatchesAhead(ResidentGraphs.of(workload.graphs, HERE), size, runs=1, has_gated_runs=backbone == "gated_gcn")
+    counted = Counted()
+
+    def epoch() -> None:
+        ahead.begin([picks.unsqueeze(0)] * MOST_STEPS)
+        with counted:
+            ahead.advance()
+
+    return counted.in_second(epoch)
 
 
 def operators_of_steps(config: TrialConfig, split: GraphSplit) -> Called:

@@ -150,7 +150,7 @@ def costs_table(costs: Sequence[Cost], device: torch.device) -> Table:
         title="Epochs together",
         note=f"Ratios of {time}: an epoch of all seeds together over the epochs of all of them one after another, and "
         "over the epoch of one; and the operators of training steps as they are captured on a GPU, of all "
-        "seeds together over those of one, gathering, Adam and measurements included.",
+        "seeds together over those of one, Adam and measurements included.",
         columns=("Dataset", "Batch", "Seeds", "Backbone", "of separate", "of one", "Operators of one"),
         rows=tuple(
             (
