@@ -35,9 +35,9 @@ def padded(train: GraphSplit, validation: GraphSplit, batch_size: int) -> Padded
     buckets = Buckets(drawn_shapes([train], batch_size))
     generator = torch.Generator().manual_seed(1)
     orders = [torch.randperm(len(train), generator=generator) for _ in range(EPOCHS)]
-    trained = [shape for order in orders for shape in shapes_of(train, batch_size, order)]
+    trained = [shape for order in orders for shape in shapes_of(train.graphs, train.indices[order], batch_size)]
     held = [(shape, bucket) for shape in trained if (bucket := buckets.smallest(shape)) is not None]
-    seen = shapes_of(validation, batch_size)
+    seen = shapes_of(validation.graphs, validation.indices, batch_size)
     of_validation = Buckets(seen)
     looked = [(shape, of_validation.smallest(shape) or shape) for shape in seen]
     return Padded(

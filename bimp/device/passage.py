@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
 
 import torch
 from torch import Tensor
@@ -17,8 +16,9 @@ from bimp.device.ahead import BatchesAhead
 from bimp.device.board import Board
 from bimp.device.capture import Capture, Step
 from bimp.device.placing import Placed
+from bimp.device.planning import Padded, PlannedStep, Planner
 from bimp.device.resident import GatheredRows, ResidentGraphs
-from bimp.device.shapes import FEWEST, Buckets, Shape, around, drawn_shapes, shapes_of
+from bimp.device.shapes import Shape
 from bimp.measurement import Meter
 
 Learner = Callable[[GraphBatch], Tensor]
@@ -29,37 +29,6 @@ JointLearner = Callable[[GatheredRows, Shape], Tensor]
 
 Signs = Callable[[int], Tensor]
 """Draws as many signs, for the positional encodings of a step, whenever it is called."""
-
-
-_Key = tuple[int | None, Shape]
-"""Of a captured step: the run that takes it, or None for all of them, and the size."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Step:
-    """One step of every run.
-
-    Attributes:
-        shapes, picks: of each run's batch, and its graphs; None of a run that has none left.
-        joint: the size to which all are padded and taken at once; None: each run takes its own by itself.
-        own: the size to which each of them is padded then; None: it is taken as it is.
-    """
-
-    shapes: Sequence[Shape | None]
-    picks: Sequence[Tensor | None]
-    joint: Shape | None
-    own: Sequence[Shape | None]
-
-    @property
-    def padded(self) -> Iterator[tuple[_Key, Tensor]]:
-        """What is padded: by whom, to which size, and the graphs, ``[runs, graphs]``."""
-        present = [picks for picks in self.picks if picks is not None]
-        if self.joint is not None:
-            yield (None, self.joint), torch.stack(present)
-            return
-        for run, (size, picks) in enumerate(zip(self.own, self.picks, strict=True)):
-            if size is not None and picks is not None:
-                yield (run, size), picks.unsqueeze(0)
 
 
 class Passage:
@@ -92,20 +61,24 @@ class Passage:
         self._splits = placed.splits
         self._resident = placed.resident
         self._config = config
-        self._batch_size = config.train.batch_size
         self._device = device
         self._learners = learners
         self._joint = joint
         self._capture = capture
-        self._is_training = is_training
-        self._steps: dict[_Key, Step] = {}
-        self._ahead: dict[_Key, BatchesAhead] = {}
-        self._sizes: dict[int | None, Buckets] = {}
+        self._steps: dict[Padded, Step] = {}
+        self._ahead: dict[Padded, BatchesAhead] = {}
+        self._planner = Planner(
+            self._splits,
+            config.train.batch_size,
+            is_training=is_training,
+            is_padded=capture is not None and self._resident is not None,
+            is_joint=joint is not None,
+        )
         pos_enc = self._splits[0].graphs.pos_enc
         flips = is_training and config.model.pos_enc_dim is not None and pos_enc is not None
         self.board = Board(
             [len(split) for split in self._splits],
-            self._batch_size,
+            config.train.batch_size,
             Meter(config).columns(with_gate=not is_training),
             pos_enc.shape[1] if flips and pos_enc is not None else None,
             device,
@@ -121,19 +94,11 @@ class Passage:
         Returns:
             Of each run, what was measured, and each step's row of it.
         """
-        given = orders if orders is not None else [None] * len(self._splits)
-        shapes = [shapes_of(split, self._batch_size, order) for split, order in zip(self._splits, given, strict=True)]
-        chosen = [
-            split.indices if order is None else split.indices[order]
-            for split, order in zip(self._splits, given, strict=True)
-        ]
-        picks = [torch.split(of_run, self._batch_size) for of_run in chosen]
         # All that the host has to find out is found before the first step.
-        steps = [
-            self._planned(of_shapes, of_picks)
-            for of_shapes, of_picks in zip(zip_longest(*shapes), zip_longest(*picks), strict=True)
-        ]
+        chosen = self._planner.chosen(orders)
+        steps = self._planner.steps(chosen)
         self._look_ahead(steps)
+        shapes = [[shape for step in steps if (shape := step.shapes[run])] for run in range(len(chosen))]
         self.board.begin(chosen, self._draw(signs, [len(of_run) for of_run in shapes]))
         for step in steps:
             self._take(step)
@@ -145,20 +110,21 @@ class Passage:
         """What a step changes."""
         return [*self.board.state, *(tensor for ahead in self._ahead.values() for tensor in ahead.state)]
 
-    def _look_ahead(self, steps: Sequence[_Step]) -> None:
+    def _look_ahead(self, steps: Sequence[PlannedStep]) -> None:
         """Tell which batches come, of each size."""
-        coming: dict[_Key, list[Tensor]] = defaultdict(list)
+        coming: dict[Padded, list[Tensor]] = defaultdict(list)
         for step in steps:
-            for key, picks in step.padded:
-                coming[key].append(picks)
-        for (run, size), of_size in coming.items():
-            if (run, size) not in self._ahead:
+            for padded, picks in step.padded:
+                coming[padded].append(picks)
+        for padded, of_steps in coming.items():
+            if padded not in self._ahead:
                 assert self._resident is not None
-                runs = len(self._splits) if run is None else 1
+                is_joint = padded.run is None
+                runs = len(self._splits) if is_joint else 1
                 # Those of stacked networks read the edges otherwise.
-                gated = self._config.model.backbone == "gated_gcn" and run is not None
-                self._ahead[run, size] = BatchesAhead(self._resident, size, runs, has_gated_runs=gated)
-            self._ahead[run, size].begin(of_size)
+                gated = self._config.model.backbone == "gated_gcn" and not is_joint
+                self._ahead[padded] = BatchesAhead(self._resident, padded.size, runs, has_gated_runs=gated)
+            self._ahead[padded].begin(of_steps)
 
     def _draw(self, signs: Sequence[Signs] | None, steps: Sequence[int]) -> Tensor | None:
         if signs is None or self.board.signs is None:
@@ -175,61 +141,32 @@ class Passage:
             meter.add(row, shape.graphs)
         return meter, rows
 
-    def _planned(self, shapes: Sequence[Shape | None], picks: Sequence[Tensor | None]) -> _Step:
-        joint, own = self._sizes_for(shapes)
-        return _Step(shapes=shapes, picks=picks, joint=joint, own=own)
-
-    def _sizes_for(self, shapes: Sequence[Shape | None]) -> tuple[Shape | None, Sequence[Shape | None]]:
-        """The size to which a step pads the batches of all runs; and if there is none, that of each run's."""
-        present = [shape for shape in shapes if shape is not None]
-        if self._capture is None or self._resident is None:
-            return None, [None] * len(shapes)
-        is_small = min(min(shape.nodes, shape.edges) for shape in present) < FEWEST
-        largest = around(present) if len(present) == len(shapes) else None
-        if self._joint is not None and largest is not None and not is_small:
-            joint = self._buckets(None).smallest(largest)
-            if joint is not None:
-                return joint, []
-        return None, [self._buckets(run).smallest(shape) if shape else None for run, shape in enumerate(shapes)]
-
-    def _take(self, step: _Step) -> None:
+    def _take(self, step: PlannedStep) -> None:
         """One step of every run."""
         if step.joint is not None:
-            self._captured((None, step.joint), self._on_joint_batches)()
+            self._captured(step.joint, self._on_joint_batches)()
             return
-        for run, (shape, picks, bucket) in enumerate(zip(step.shapes, step.picks, step.own, strict=True)):
+        for run, (shape, picks, padded) in enumerate(zip(step.shapes, step.picks, step.own, strict=True)):
             if shape is not None and picks is not None:
-                self._alone(run, shape, picks, bucket)()
+                self._alone(run, shape, picks, padded)()
         if len(step.shapes) > 1:
             self.board.advance()
 
-    def _alone(self, run: int, shape: Shape, picks: Tensor, bucket: Shape | None) -> Step:
+    def _alone(self, run: int, shape: Shape, picks: Tensor, padded: Padded | None) -> Step:
         if self._resident is None:
             return partial(self._on_sent_batch, run, picks)
-        if bucket is None:
+        if padded is None:
             return partial(self._on_gathered_batch, run, self._resident, shape)
-        return self._captured((run, bucket), partial(self._on_padded_batch, run, self._resident.most_nodes))
+        return self._captured(padded, partial(self._on_padded_batch, run, self._resident.most_nodes))
 
-    def _captured(self, key: _Key, on_rows: Callable[[BatchesAhead, Shape], None]) -> Step:
+    def _captured(self, padded: Padded, on_rows: Callable[[BatchesAhead, Shape], None]) -> Step:
         """The step on the next batches of a size, which are gathered if they are not yet."""
         assert self._capture is not None
-        ahead = self._ahead[key]
+        ahead = self._ahead[padded]
         ahead.advance()
-        if key not in self._steps:
-            self._steps[key] = self._capture(partial(on_rows, ahead, key[1]))
-        return self._steps[key]
-
-    def _buckets(self, run: int | None) -> Buckets:
-        """Sizes of one run's batches, or of the batches of all."""
-        if run not in self._sizes:
-            splits = self._splits if run is None else [self._splits[run]]
-            if self._is_training:
-                known = drawn_shapes(splits, self._batch_size)
-            else:
-                of_steps = zip(*(shapes_of(split, self._batch_size) for split in splits), strict=False)
-                known = [shape for of_step in of_steps if (shape := around(of_step)) is not None]
-            self._sizes[run] = Buckets(known)
-        return self._sizes[run]
+        if padded not in self._steps:
+            self._steps[padded] = self._capture(partial(on_rows, ahead, padded.size))
+        return self._steps[padded]
 
     def _on_joint_batches(self, ahead: BatchesAhead, size: Shape) -> None:
         assert self._joint is not None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bimp.data import GraphSplit
+from bimp.data import GraphSplit, PackedGraphs
 
 MOST_BUCKETS = 4
 """Sizes for batches of one number of graphs. Each takes a capture; more of them save little padding."""
@@ -43,12 +43,11 @@ class Shape:
         return self.nodes + self.edges
 
 
-def shapes_of(split: GraphSplit, batch_size: int, order: Tensor | None = None) -> list[Shape]:
-    """The sizes of the batches of :meth:`~bimp.data.GraphSplit.batches`, without gathering them."""
-    chosen = split.indices if order is None else split.indices[order]
+def shapes_of(graphs: PackedGraphs, chosen: Tensor, batch_size: int) -> list[Shape]:
+    """The sizes of batches of the graphs ``chosen``, in that order, without gathering them."""
     parts = zip(
-        torch.split(split.graphs.node_counts[chosen], batch_size),
-        torch.split(split.graphs.edge_counts[chosen], batch_size),
+        torch.split(graphs.node_counts[chosen], batch_size),
+        torch.split(graphs.edge_counts[chosen], batch_size),
         strict=True,
     )
     return [Shape(len(nodes), int(nodes.sum()), int(edges.sum())) for nodes, edges in parts]

@@ -135,7 +135,7 @@ def test_batches_beyond_every_bucket_are_trained_as_they_are(
     on_device: list[TapedSteps], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = [Shape(5, 20, 20), Shape(3, 12, 12)]  # most batches are larger
-    monkeypatch.setattr("bimp.device.passage.drawn_shapes", lambda *_: small)
+    monkeypatch.setattr("bimp.device.planning.drawn_shapes", lambda *_: small)
     config, train, validation = trial("zinc", "gat"), drawn("zinc", 23), drawn("zinc", 8, seed=1)
     assert_same(results_of(config, train, validation), plainly(config, train, validation))
 

@@ -15,8 +15,8 @@ def test_shapes_are_those_of_the_gathered_batches() -> None:
     split = drawn("zinc", 23)
     order = torch.randperm(23, generator=torch.Generator().manual_seed(3))
     gathered = [Shape(batch.num_graphs, batch.num_nodes, batch.num_edges) for batch in split.batches(5, order)]
-    assert shapes_of(split, 5, order) == gathered
-    assert [shape.graphs for shape in shapes_of(split, 5)] == [5, 5, 5, 5, 3]
+    assert shapes_of(split.graphs, split.indices[order], 5) == gathered
+    assert [shape.graphs for shape in shapes_of(split.graphs, split.indices, 5)] == [5, 5, 5, 5, 3]
 
 
 @settings(max_examples=40, deadline=None)

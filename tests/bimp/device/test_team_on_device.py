@@ -81,7 +81,7 @@ def test_batches_beyond_every_size_are_trained_one_by_one(
     on_device: list[TapedSteps], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = [Shape(5, 20, 20), Shape(3, 12, 12)]  # most batches are larger
-    monkeypatch.setattr("bimp.device.passage.drawn_shapes", lambda *_: small)
+    monkeypatch.setattr("bimp.device.planning.drawn_shapes", lambda *_: small)
     runs = seeds_of(trial("zinc", "gat"))
     assert_same_runs(together(runs), one_by_one(runs))
 
