@@ -41,7 +41,7 @@ class BatchesAhead:
         self._device = resident.graphs.node_offsets.device
         self._next = torch.zeros((), dtype=torch.int64, device=self._device)
         self._slots: Slots[GatheredRows] | None = None
-        self._coming: list[Tensor] = []
+        self._coming = torch.empty(0, runs, size.graphs, dtype=torch.int64, device=self._device)
         self._ready = 0
 
     @property
@@ -51,15 +51,16 @@ class BatchesAhead:
 
     def begin(self, picks: Sequence[Tensor]) -> None:
         """Begin an epoch with so many steps, of each the graphs of every run, ``[runs, graphs]`` in main memory."""
-        self._coming = list(picks)
+        in_main_memory = on_its_way(torch.stack(list(picks)), self._device)
+        self._coming = in_main_memory.to(self._device, non_blocking=True)
         self._ready = 0
 
     def advance(self) -> None:
         """See to it that the next step's batches are there; to be called before it, and not by it."""
         if self._ready == 0:
             self._ready = min(len(self._coming), self._most)
-            chunk, self._coming = self._coming[: self._ready], self._coming[self._ready :]
-            content = self._gathered(on_its_way(torch.stack(chunk), self._device).to(self._device, non_blocking=True))
+            content = self._gathered(self._coming[: self._ready])
+            self._coming = self._coming[self._ready :]
             if self._slots is None:
                 self._slots = Slots(content, self._most, self._device)
             self._slots.fill(content)
