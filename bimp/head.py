@@ -10,6 +10,7 @@ from bimp.config import ConfigError, ModelConfig, Readout
 from bimp.data.batch import GraphBatch
 from bimp.kernels.aggregation import sum_of_graphs
 from bimp.kernels.choice import kernels_serve
+from bimp.kernels.edge_scores import edge_scores
 from bimp.kernels.linear import Linear, linear
 from bimp.neighbourhood import sum_along_edges
 from bimp.padded import aggregation
@@ -73,21 +74,30 @@ class Head(nn.Module):
         """Scores of the node rows ``h``: ``[graphs]`` for a regression, else ``[items, classes]``."""
         scores: Tensor
         if self.kind == "edge_classification":
-            scores = self.scorer[1:](self._first_rows_of_edges(h, batch))
+            scores = self._scores_of_edges(h, batch)
         else:
             rows = h if self.kind == "node_classification" else read_out(h, batch, self.readout)
             scores = self.scorer(rows)
         return scores.squeeze(1) if self.kind == "graph_regression" else scores
 
-    def _first_rows_of_edges(self, h: Tensor, batch: GraphBatch) -> Tensor:
-        """The scorer's first map of the rows of both ends side by side.
+    def _scores_of_edges(self, h: Tensor, batch: GraphBatch) -> Tensor:
+        """The scorer on both ends' rows side by side, whose first map is a map of each end and a sum.
 
-        It is a map of each end and a sum: mapping the nodes before taking them to the edges spares a product there.
+        Mapping the nodes before taking them to the edges spares a product there.
         """
-        first = self.scorer[0]
+        first, *others = self.scorer
         assert isinstance(first, Linear)
         of_source, of_destination = first.weight.chunk(2, dim=1)
-        return sum_along_edges(linear(h, of_source, None), linear(h, of_destination, first.bias), batch.adjacency)
+        if others and kernels_serve(h, first.weight):
+            _, second, _, third = others
+            assert isinstance(second, Linear)
+            assert isinstance(third, Linear)
+            bias = torch.cat([torch.zeros_like(first.bias), first.bias])
+            mapped = linear(h, torch.cat([of_source, of_destination]), bias)
+            return edge_scores(mapped, batch.adjacency, second.weight, second.bias, third.weight, third.bias)
+        at_destination = linear(h, of_destination, first.bias)
+        scores: Tensor = self.scorer[1:](sum_along_edges(linear(h, of_source, None), at_destination, batch.adjacency))
+        return scores
 
 
 def smallest_hidden_dim(model: ModelConfig, task: TaskSpec) -> int:

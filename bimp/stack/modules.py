@@ -94,9 +94,11 @@ class StackedGate(BilateralGate):
 class StackedHead(Head):
     """A :class:`~bimp.head.Head` of several seeds."""
 
-    def _first_rows_of_edges(self, h: Tensor, batch: GraphBatch) -> Tensor:
+    def _scores_of_edges(self, h: Tensor, batch: GraphBatch) -> Tensor:
         first = self.scorer[0]
         assert isinstance(first, Linear)
         of_source, of_destination = first.weight.chunk(2, dim=2)
         at_destination = stacked_linear(h, of_destination, first.bias)
-        return sum_along_edges(stacked_linear(h, of_source, None), at_destination, batch.adjacency)
+        rows = sum_along_edges(stacked_linear(h, of_source, None), at_destination, batch.adjacency)
+        scores: Tensor = self.scorer[1:](rows)
+        return scores
