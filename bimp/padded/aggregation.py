@@ -30,6 +30,12 @@ def sum_over_neighbours(messages: Tensor, adjacency: Adjacency) -> Tensor:
     return summed.view(-1, *messages.shape[1:])
 
 
+def rectified_to_compare(rows: Tensor) -> Tensor:
+    """``relu(rows)`` for a maximum over neighbours, which passes over what is not a number: infinite in place of it."""
+    rectified: Tensor = _RectifiedToCompare.apply(rows)  # type: ignore[no-untyped-call]
+    return rectified
+
+
 def sum_of_graphs(rows: Tensor, batch: GraphBatch) -> Tensor:
     """Sum of the rows of each real graph's nodes: ``[nodes, width]`` to ``[graphs, width]``.
 
@@ -78,6 +84,23 @@ class _NeighbourSum(torch.autograd.Function):
                 grad, rows, adjacency.source, adjacency.starts, adjacency.destination, 0
             )
         return sum_from_destinations(grad, adjacency, weights) if wants_rows else None, grad_weights, None
+
+
+class _RectifiedToCompare(torch.autograd.Function):
+    """One operator more than the ReLU takes, and none more backward."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
+        rectified = torch.relu(rows).nan_to_num_(torch.inf, torch.inf)
+        ctx.save_for_backward(rectified)
+        return rectified
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (rectified,) = ctx.saved_tensors
+        of_rows: Tensor = aten.threshold_backward(grad, rectified, 0)
+        return of_rows
 
 
 class _SumOfRuns(torch.autograd.Function):
