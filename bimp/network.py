@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from bimp.config import BACKBONES, ModelConfig
 from bimp.data.batch import GraphBatch
-from bimp.embedded import Embedded, embedded_from
+from bimp.embedded import Embedded, embedded_from, is_table
 from bimp.gradient import BilateralGate, GateOutput
 from bimp.head import Head
 from bimp.kernels.linear import Linear
@@ -158,7 +158,7 @@ class Network(nn.Module):
 
 def _embed(embedding: nn.Module, inputs: Tensor, batch: GraphBatch) -> Tensor:
     # A stack of seeds has embeddings of its own kind.
-    if batch.padding is not None and type(embedding) is nn.Embedding and embedding.num_embeddings <= FEW_NUMBERS:
+    if batch.padding is not None and is_table(embedding) and embedding.num_embeddings <= FEW_NUMBERS:
         return embedded(inputs, embedding.weight)
     rows: Tensor = embedding(inputs)
     return rows
