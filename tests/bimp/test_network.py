@@ -227,6 +227,24 @@ def test_every_parameter_of_a_bilateral_network_learns() -> None:
         assert idle == []
 
 
+@pytest.mark.parametrize("first", [torch.inference_mode, torch.no_grad])
+@pytest.mark.parametrize("gate", ["bilateral", "uniform"])
+@EVERY_BACKBONE
+def test_a_batch_can_be_trained_on_whatever_saw_it_first(backbone: str, gate: str, first: type) -> None:
+    task = task_of_kind("graph_classification")
+    network = network_of(model_of(backbone, gate=gate), task).train()
+
+    def gradients(batch: GraphBatch) -> list[Tensor]:
+        output = network(batch)
+        loss = output.scores.square().sum() + output.unsupervised_loss
+        return list(torch.autograd.grad(loss, list(network.parameters()), allow_unused=True, materialize_grads=True))
+
+    batch = filled(*GRAPHS)
+    with first():
+        network(batch)
+    assert all(map(torch.equal, gradients(batch), gradients(filled(*GRAPHS))))
+
+
 def test_unsorted_edges_are_refused() -> None:
     batch = filled(PATH)
     backwards = replace(batch, edge_index=batch.edge_index.flip(1))
