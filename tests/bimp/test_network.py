@@ -12,8 +12,8 @@ from torch.testing import assert_close
 from bimp.config import BACKBONES, ConfigError, ModelConfig, Placement
 from bimp.data.batch import GraphBatch
 from bimp.head import read_out
-from bimp.layers.row_norm import RowNorm
 from bimp.network import Network
+from bimp.row_norm import RowNorm
 from bimp.tasks import TASKS, TaskKind, TaskSpec
 
 EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
