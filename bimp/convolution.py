@@ -39,7 +39,8 @@ class BilateralConv(nn.Module):
 
     Raises:
         TypeError: ``conv`` is not a MessagePassing of PyTorch Geometric.
-        ValueError: ``conv`` caches the normalised weights of its first call, which would freeze the gate.
+        ValueError: ``conv`` caches the normalised weights of its first call, which would freeze the gate; or a setting
+            of the gate has no meaning.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class BilateralConv(nn.Module):
         super().__init__()
         _require_gateable(conv)
         self.conv = conv
-        self.gate = BilateralGate(row_dim, hidden_dim or row_dim, num_clusters, sigma_m, gate, **settings)
+        self.gate = BilateralGate(
+            row_dim, row_dim if hidden_dim is None else hidden_dim, num_clusters, sigma_m, gate, **settings
+        )
 
     @overload
     def forward(
