@@ -1,4 +1,4 @@
-"""A graph as a user has it, its edges in any order: looked at, so that a mistake is one line, and made a batch."""
+"""Graphs and batches of a user's own making: looked at, so that a mistake in them is one line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from bimp.data.batch import GraphBatch
+from bimp.tasks import EdgeInput, NodeInput
 
 
 def require_rows(x: Tensor, row_dim: int, dtype: torch.dtype) -> None:
@@ -19,9 +20,7 @@ def require_rows(x: Tensor, row_dim: int, dtype: torch.dtype) -> None:
         raise ValueError(f"x: found {type(x).__name__}, {expected}")
     if x.dim() != 2 or x.shape[0] == 0 or x.shape[1] != row_dim:
         raise ValueError(f"x: found {list(x.shape)}, {expected}")
-    device = x.device.type
-    autocasts = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
-    if x.dtype != dtype and not (autocasts and x.is_floating_point()):
+    if x.dtype != dtype and not _autocasts(x):
         raise ValueError(f"x: found {x.dtype}, expected {dtype} as the gate has it; move either with .to(dtype)")
 
 
@@ -50,6 +49,43 @@ def require_edges(edge_index: Tensor, x: Tensor) -> None:
         least, most = (int(end) for end in edge_index.aminmax())
         if least < 0 or most >= len(x):
             raise ValueError(f"edge_index: found nodes {least} to {most}, expected 0 to {len(x) - 1} as x has them")
+
+
+def require_sorted_edges(batch: GraphBatch) -> None:
+    """See that the edges of ``batch`` stand as it promises: kernels read and write beyond their memory otherwise.
+
+    Raises:
+        ValueError: they are not sorted by destination, lead to nodes that there are not, or have inputs for others.
+    """
+    source, destination = batch.edge_index
+    if batch.edge_attr is not None and len(batch.edge_attr) != batch.num_edges:
+        raise ValueError(f"batch.edge_attr: found {len(batch.edge_attr)} rows, expected {batch.num_edges}, one an edge")
+    if source.dtype != torch.int64:
+        raise ValueError(f"batch.edge_index: found {source.dtype}, expected torch.int64")
+    if bool((destination[1:] < destination[:-1]).any()):
+        raise ValueError("batch.edge_index: found edges out of order, expected them sorted by destination (row 1)")
+    if source.numel() == 0:
+        return
+    least, most = (int(end) for end in source.aminmax())
+    least, most = min(least, int(destination[0])), max(most, int(destination[-1]))
+    if least < 0 or most >= batch.num_nodes:
+        raise ValueError(f"batch.edge_index: found nodes {least} to {most}, expected 0 to {batch.num_nodes - 1}")
+
+
+def require_inputs(name: str, inputs: Tensor, kind: NodeInput | EdgeInput, dim: int, dtype: torch.dtype) -> None:
+    """See that a network whose parameters are ``dtype`` can embed ``inputs``, of nodes or edges.
+
+    Raises:
+        ValueError: they are of another kind, width or type.
+    """
+    if kind == "embedding":
+        if inputs.dim() != 1 or inputs.is_floating_point():
+            found = f"{inputs.dtype} {list(inputs.shape)}"
+            raise ValueError(f"{name}: found {found}, expected one whole number each, below {dim}")
+    elif inputs.dim() != 2 or inputs.shape[1] != dim:
+        raise ValueError(f"{name}: found {list(inputs.shape)}, expected {dim} columns")
+    elif inputs.dtype != dtype and not _autocasts(inputs):
+        raise ValueError(f"{name}: found {inputs.dtype}, expected {dtype} as the network has it")
 
 
 def graph_batch(x: Tensor, edge_index: Tensor, batch: Tensor | None) -> GraphBatch:
@@ -82,6 +118,14 @@ def graph_batch(x: Tensor, edge_index: Tensor, batch: Tensor | None) -> GraphBat
     counts = batch.bincount()
     ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     return GraphBatch(x=x, edge_index=edge_index, edge_attr=None, y=x.new_empty(0), batch=batch, ptr=ptr)
+
+
+def _autocasts(rows: Tensor) -> bool:
+    """Whether a product with ``rows`` is taken in a type of autocast's, whatever theirs is."""
+    device = rows.device.type
+    if not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)):
+        return False
+    return rows.is_floating_point()
 
 
 def _require_numbers(name: str, numbers: Tensor, x: Tensor) -> None:
