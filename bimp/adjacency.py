@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 
 import torch
 from torch import Tensor
 
+from bimp.derived import derived, to_keep
 from bimp.edge_orders import EdgeOrders
 from bimp.gated_runs import GatedRuns
 from bimp.head_runs import HeadRuns
@@ -71,22 +71,22 @@ class Adjacency:
         """Which edges are real; None: all."""
         return None if self.padding is None else self.padding.edges
 
-    @cached_property
+    @derived
     def source(self) -> Tensor:
         """U of each edge, ``[edges]``."""
         return self.edge_index[0]
 
-    @cached_property
+    @derived
     def destination(self) -> Tensor:
         """V of each edge, ``[edges]``, ascending."""
         return self.edge_index[1]
 
-    @cached_property
+    @derived
     def starts(self) -> Tensor:
         """``[nodes + 1]``: the edges into node v are ``starts[v]`` to ``starts[v + 1] - 1``."""
         return _starts(self.destination, self.num_nodes) if self.orders is None else self.orders.starts
 
-    @cached_property
+    @derived
     def by_source(self) -> Tensor:
         """``[edges]``: the edges sorted by source; those of one source keep their order."""
         if self.orders is not None:
@@ -94,24 +94,24 @@ class Adjacency:
         # Half the digits to sort by: twice as fast where edges are many.
         return self.source.to(torch.int32).argsort(stable=True)
 
-    @cached_property
+    @derived
     def source_in_order(self) -> Tensor:
         """U of each edge, ``[edges]``, in the order of ``by_source``: ascending."""
         return self.source.index_select(0, self.by_source)
 
-    @cached_property
+    @derived
     def source_starts(self) -> Tensor:
         """``[nodes + 1]``: the edges out of node u are ``by_source[source_starts[u]:source_starts[u + 1]]``."""
         return _starts(self.source_in_order, self.num_nodes) if self.orders is None else self.orders.source_starts
 
-    @cached_property
+    @derived
     def destination_by_source(self) -> Tensor:
         """V of each edge, ``[edges]``, in the order of ``by_source``."""
         if self.orders is not None:
             return self.orders.destination_by_source
         return self.destination.index_select(0, self.by_source)
 
-    @cached_property
+    @derived
     def gated_runs(self) -> GatedRuns:
         """What a GatedGCN layer sums on a padded batch."""
         assert self.real_edges is not None
@@ -119,37 +119,37 @@ class Adjacency:
             return self.orders.gated_runs
         return GatedRuns.of(self.edge_index, self.starts, self.real_edges.mask)
 
-    @cached_property
+    @derived
     def each_edge(self) -> Tensor:
         """0 to ``edges - 1``."""
         return torch.arange(self.num_edges, device=self.edge_index.device)
 
-    @cached_property
+    @derived
     def rows_of_both_ends(self) -> Tensor:
         """``[2 edges]``: of four rows for each node, the first of u and the second of v, edge by edge."""
         return torch.stack([4 * self.source, 4 * self.destination + 1], dim=1).view(-1)
 
-    @cached_property
+    @derived
     def pair_starts(self) -> Tensor:
         """Where the pairs of ``rows_of_both_ends`` begin and end, ``[edges + 1]``."""
         return torch.arange(0, 2 * self.num_edges + 1, 2, device=self.edge_index.device)
 
-    @cached_property
+    @derived
     def row_sent(self) -> Tensor:
         """Of four rows for each node, the third of u, ``[edges]``."""
         return 4 * self.source + 2
 
-    @cached_property
+    @derived
     def in_degree(self) -> Tensor:
         """Edges into each node, ``[nodes]`` int64."""
         return self.starts.diff()
 
-    @cached_property
+    @derived
     def has_edges_into_every_node(self) -> bool:
         """Whether every node has an in-neighbour."""
         return bool((self.in_degree > 0).all())
 
-    @cached_property
+    @derived
     def out_degree(self) -> Tensor:
         """Edges out of each node, ``[nodes]`` int64."""
         if self.padding is not None:
@@ -160,7 +160,8 @@ class Adjacency:
     def shares(self, dtype: torch.dtype) -> Tensor:
         """One over the number of edges into the destination of each edge, ``[edges]``."""
         if dtype not in self._shares:
-            self._shares[dtype] = self.in_degree.to(dtype).reciprocal().index_select(0, self.destination)
+            with to_keep():
+                self._shares[dtype] = self.in_degree.to(dtype).reciprocal().index_select(0, self.destination)
         return self._shares[dtype]
 
     def normalised(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -169,7 +170,8 @@ class Adjacency:
         A directed graph counts as (A + A^T) / 2.
         """
         if dtype not in self._normalised:
-            self._normalised[dtype] = self._normalise(dtype)
+            with to_keep():
+                self._normalised[dtype] = self._normalise(dtype)
         return self._normalised[dtype]
 
     def _normalise(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -223,7 +225,7 @@ class Adjacency:
             )
         return self._head_runs[key]
 
-    @cached_property
+    @derived
     def blocks(self) -> tuple[Block, ...]:
         """All nodes in blocks of about ``BLOCK_EDGES`` edges, none of them empty of nodes."""
         multiples = torch.tensor(range(BLOCK_EDGES, self.num_edges, BLOCK_EDGES), device=self.starts.device)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 
 from bimp.config import Gate
-from bimp.data.batch import GraphBatch
+from bimp.given_graph import graph_batch, require_columns, require_edges, require_rows
 from bimp.gradient import BilateralGate, GateOutput
 
 
@@ -29,7 +29,9 @@ class BilateralConv(nn.Module):
         loss = task_loss(rows) + gate.unsupervised_loss  # gate.beta_hat[i] belongs to edge_index[:, i]
 
     Args:
-        conv: the convolution, of nodes of one kind, without ``cached`` normalisation.
+        conv: the convolution, of nodes of one kind, without ``cached`` normalisation. Those that send messages along
+            other edges than they are given (self-loops of GATConv, relations of RGCNConv, hyperedges) are refused when
+            they are called.
         row_dim: D, width of the rows that enter it.
         num_clusters: K.
         sigma_m: sensitivity to the clusters (equation 8).
@@ -39,7 +41,8 @@ class BilateralConv(nn.Module):
 
     Raises:
         TypeError: ``conv`` is not a MessagePassing of PyTorch Geometric.
-        ValueError: ``conv`` caches the normalised weights of its first call, which would freeze the gate.
+        ValueError: ``conv`` caches the normalised weights of its first call, which would freeze the gate; or a setting
+            of the gate has no meaning.
     """
 
     def __init__(
@@ -55,7 +58,9 @@ class BilateralConv(nn.Module):
         super().__init__()
         _require_gateable(conv)
         self.conv = conv
-        self.gate = BilateralGate(row_dim, hidden_dim or row_dim, num_clusters, sigma_m, gate, **settings)
+        self.gate = BilateralGate(
+            row_dim, row_dim if hidden_dim is None else hidden_dim, num_clusters, sigma_m, gate, **settings
+        )
 
     @overload
     def forward(
@@ -88,20 +93,21 @@ class BilateralConv(nn.Module):
                 beta_hat.
 
         Raises:
-            ValueError: ``edge_index`` or ``batch`` is not as told above, or the convolution sends other messages than
-                one along each edge, as with self-loops of its own.
+            ValueError: ``x``, ``edge_index``, ``batch`` or an ``edge_weight`` is not as told above, an edge joins two
+                graphs, or the convolution sends other messages than one along each edge, as with self-loops of its own.
         """
         gate_output = self._gate_output(x, edge_index, batch)
         rows = gated_convolution(self.conv, x, edge_index, gate_output.beta_hat, **inputs)
         return (rows, gate_output) if return_gate else rows
 
     def _gate_output(self, x: Tensor, edge_index: Tensor, batch: Tensor | None) -> GateOutput:
-        if edge_index.layout != torch.strided or edge_index.dim() != 2 or edge_index.shape[0] != 2:
-            raise ValueError("edge_index: found something else, expected a dense tensor [2, edges]")
-        ends = edge_index if self.conv.flow == "source_to_target" else edge_index.flip(0)
+        first = self.gate.first_assignment
+        require_rows(x, first.in_features, first.weight.dtype)
+        require_edges(edge_index, x)
+        ends = edge_index.long() if self.conv.flow == "source_to_target" else edge_index.long().flip(0)
         # The gate reads each neighbourhood as one run of columns; beta_hat goes back to the caller's order.
         order = ends[1].argsort(stable=True)
-        given: GateOutput = self.gate(x, _graph_batch(x, ends[:, order], batch))
+        given: GateOutput = self.gate(x, graph_batch(x, ends[:, order], batch))
         place = torch.empty_like(order)
         place[order] = torch.arange(order.numel(), device=order.device)
         return GateOutput(
@@ -122,20 +128,53 @@ def gated_convolution(
 
     Raises:
         TypeError: ``conv`` is not a MessagePassing of PyTorch Geometric, or takes none of ``inputs``.
-        ValueError: ``conv`` cannot be gated, or sends other messages than one along each edge.
+        ValueError: ``conv`` cannot be gated or sends other messages than one along each edge, or ``beta_hat`` or an
+            ``edge_weight`` is not ``[edges]``.
     """
-    rows: Tensor
     if beta_hat is None:
-        rows = conv(x, edge_index, **inputs)
-        return rows
+        return _called(conv, x, edge_index, inputs)
     _require_gateable(conv)
+    require_columns(edge_index)
+    _require_one_each("beta_hat", beta_hat, edge_index)
     if "edge_weight" in inspect.signature(conv.forward).parameters:
-        weight = inputs.pop("edge_weight", None)
-        rows = conv(x, edge_index, edge_weight=beta_hat if weight is None else weight * beta_hat, **inputs)
-        return rows
+        weight = inputs.get("edge_weight")
+        if weight is not None:
+            _require_one_each("edge_weight", weight, edge_index)
+        weight = beta_hat if weight is None else weight * beta_hat
+        try:
+            return _called(conv, x, edge_index, {**inputs, "edge_weight": weight})
+        except AssertionError as error:  # all that FAConv says of a weight
+            raise ValueError(
+                f"conv: {type(conv).__name__} as it is made takes no edge_weight, expected one that takes beta_hat; "
+                "make it with normalize=False"
+            ) from error
+    rows: Tensor = _called_scaled(conv, x, edge_index, beta_hat, inputs)
+    return rows
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # no hook is called where messages are compiled
+def _called_scaled(
+    conv: MessagePassing, x: Tensor, edge_index: Tensor, beta_hat: Tensor, inputs: dict[str, Any]
+) -> Tensor:
     with _messages_scaled(conv, edge_index, beta_hat):
+        return _called(conv, x, edge_index, inputs)
+
+
+def _called(conv: MessagePassing, x: Tensor, edge_index: Tensor, inputs: dict[str, Any]) -> Tensor:
+    # Where the edges do not come second, as in PointNetConv or GCN2Conv, they are told by their name.
+    rows: Tensor
+    if "edge_index" in inspect.signature(conv.forward).parameters:
+        rows = conv(x, edge_index=edge_index, **inputs)
+    else:
         rows = conv(x, edge_index, **inputs)
     return rows
+
+
+def _require_one_each(name: str, factors: Tensor, edge_index: Tensor) -> None:
+    expected = [edge_index.shape[1]]
+    found = list(factors.shape) if isinstance(factors, Tensor) else factors
+    if found != expected:
+        raise ValueError(f"{name}: found {found}, expected {expected}, one for each edge")
 
 
 def _require_gateable(conv: MessagePassing) -> None:
@@ -156,9 +195,12 @@ def _messages_scaled(conv: MessagePassing, edge_index: Tensor, beta_hat: Tensor)
     def check(_: MessagePassing, inputs: tuple[Any, ...]) -> None:
         travelled = inputs[0]
         if travelled is not edge_index and not torch.equal(travelled, edge_index):
+            mend = (
+                "make it with add_self_loops=False" if getattr(conv, "add_self_loops", False) else "it cannot be gated"
+            )
             raise ValueError(
                 f"conv: {type(conv).__name__} sends messages along {travelled.shape[1]} edges that are not the "
-                f"{edge_index.shape[1]} given ones, expected the same; make it with add_self_loops=False"
+                f"{edge_index.shape[1]} given ones, expected the same; {mend}"
             )
 
     def scale(_: MessagePassing, __: tuple[Any, ...], messages: Tensor) -> Tensor:
@@ -177,19 +219,5 @@ def _messages_scaled(conv: MessagePassing, edge_index: Tensor, beta_hat: Tensor)
     if not scaled:
         raise ValueError(
             f"conv: {type(conv).__name__} made no message that a hook sees, expected one along each edge; "
-            "do not compile it, or give it an edge_weight argument"
+            "let its propagate call message(), or give its forward an edge_weight"
         )
-
-
-def _graph_batch(x: Tensor, edge_index: Tensor, batch: Tensor | None) -> GraphBatch:
-    num_nodes = x.shape[0]
-    if batch is None:
-        batch = torch.zeros(num_nodes, dtype=torch.long, device=x.device)
-    counts = batch.bincount(minlength=1)
-    if batch.shape != (num_nodes,) or bool((batch.diff() < 0).any()) or bool((counts == 0).any()):
-        raise ValueError(
-            f"batch: found {list(batch.shape)} numbers of graphs, expected one for each of {num_nodes} nodes, "
-            "ascending from 0 without gaps"
-        )
-    ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    return GraphBatch(x=x, edge_index=edge_index, edge_attr=None, y=x.new_empty(0), batch=batch, ptr=ptr)

@@ -8,6 +8,7 @@ becomes one over the kinds or the inputs. In a network of four layers that is a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -62,18 +63,46 @@ def embedded_from(embedding: nn.Module, inputs: Tensor) -> Embedded | None:
     """What the rows ``embedding(inputs)`` are an embedding of; None where a map of it would save little.
 
     Args:
-        embedding: exactly an ``nn.Embedding`` or a ``Linear``; every other module gives None.
+        embedding: one that :func:`is_table`, or exactly a ``Linear`` that nobody hooks; every other module gives None.
         inputs: what it is given; those with a gradient of their own give None.
     """
-    if type(embedding) not in (nn.Embedding, Linear) or not kernels_serve(*embedding.parameters()):
-        return None
     if inputs.requires_grad:
         return None
-    if type(embedding) is nn.Embedding and embedding.num_embeddings * FEWEST_TIMES <= len(inputs):
-        return Embedded(inputs, embedding.weight)
-    if type(embedding) is Linear and embedding.in_features * FEWEST_TIMES <= embedding.out_features:
-        return Embedded(inputs, embedding.weight, embedding.bias)
+    if is_table(embedding):
+        is_worth_it = embedding.num_embeddings * FEWEST_TIMES <= len(inputs) and kernels_serve(embedding.weight)
+        return Embedded(inputs, embedding.weight) if is_worth_it else None
+    if type(embedding) is Linear and not _is_hooked(embedding):
+        is_worth_it = embedding.in_features * FEWEST_TIMES <= embedding.out_features
+        if is_worth_it and kernels_serve(embedding.weight, embedding.bias):
+            return Embedded(inputs, embedding.weight, embedding.bias)
     return None
+
+
+def is_table(embedding: nn.Module) -> TypeGuard[nn.Embedding]:
+    """Whether ``embedding`` does nothing but look up rows of its weight: whoever reads that leaves nothing out.
+
+    A module of another type does more, a parametrised one for instance; one that is hooked, or renormalises its rows
+    or scales or drops gradients, as well.
+    """
+    return (
+        type(embedding) is nn.Embedding
+        and not _is_hooked(embedding)
+        and embedding.padding_idx is None
+        and embedding.max_norm is None
+        and not embedding.scale_grad_by_freq
+        and not embedding.sparse
+    )
+
+
+def _is_hooked(module: nn.Module) -> bool:
+    """Whether somebody's code runs when ``module`` is called: a hook, or a ``forward`` of its own in its place."""
+    return bool(
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+        or "forward" in vars(module)
+    )
 
 
 def map_rows(rows: Tensor, weight: Tensor, bias: Tensor | None, embedded: Embedded | None) -> Tensor:

@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from bimp.config import TrialConfig
-from bimp.data import GraphBatch, GraphSplit
+from bimp.data import DataError, GraphBatch, GraphSplit
 from bimp.data.positional import draw_signs, flip_signs
+from bimp.data.source import require_graphs
 from bimp.descent import AdamUpdate, descend, gradients
 from bimp.device.run import DeviceRun
 from bimp.losses import supervised_loss
@@ -79,7 +80,9 @@ def fit(
 
     Raises:
         CheckpointError: ``checkpoint`` was made by another configuration.
+        DataError: a split without graphs.
     """
+    require_graphs(config.dataset, {"train": (train.indices,), "val": (validation.indices,)})
     run = TrainingRun(config, torch.device(device))
     if checkpoint is not None:
         run.restore(checkpoint)
@@ -98,8 +101,11 @@ def evaluate(network: Network, config: TrialConfig, split: GraphSplit, device: t
     """Losses, metric and gate of ``network`` on ``split`` in evaluation mode.
 
     Raises:
+        DataError: ``split`` has no graphs.
         DivergedError: the loss is not finite.
     """
+    if len(split) == 0:
+        raise DataError(f"{config.dataset}: found no graphs in the split to evaluate on, expected at least one")
     network.eval()
     meter = Meter(config)
     with torch.no_grad():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from bimp.adjacency import Adjacency
 from bimp.config import Gate
+from bimp.config.requirements import require_above_zero, require_at_least_one, require_choice
 from bimp.data.batch import GraphBatch
 from bimp.kernels.linear import Linear
 from bimp.losses import min_cut_loss, orthogonality_loss
@@ -63,6 +65,10 @@ class BilateralGate(nn.Module):
         epsilon: added to the sum of the sigmoids.
         cut_scope, cut_adjacency: of the unsupervised loss, as in :func:`bimp.losses.min_cut_loss`.
         cut_epsilon: added to the min-cut ratio and, within its norm, to every entry of S^T S.
+
+    Raises:
+        ConfigError: a width or number of clusters below 1, a ``sigma_m`` that is not above 0, or a choice that there is
+            not.
     """
 
     def __init__(
@@ -84,6 +90,13 @@ class BilateralGate(nn.Module):
         cut_epsilon: float = 0.0,
     ) -> None:
         super().__init__()
+        for key, number in (("row_dim", row_dim), ("hidden_dim", hidden_dim), ("num_clusters", num_clusters)):
+            require_at_least_one(key, number)
+        require_above_zero("sigma_m", sigma_m)
+        require_choice("gate", gate, get_args(Gate))
+        require_choice("normalisation", normalisation, get_args(GateNormalisation))
+        require_choice("cut_scope", cut_scope, get_args(CutScope))
+        require_choice("cut_adjacency", cut_adjacency, get_args(CutAdjacency))
         self.sigma_m = sigma_m
         self.gate = gate
         self.metric_relu = metric_relu

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
+
+from bimp.derived import derived
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +31,7 @@ class HeadRuns:
     ends: Tensor
     others: Tensor
 
-    @cached_property
+    @derived
     def starts(self) -> Tensor:
         """``[nodes * summed_slots + 1]``, where the runs begin and end."""
         firsts = self._run_first
@@ -39,14 +40,14 @@ class HeadRuns:
             firsts = torch.cat([firsts, behind.expand(-1, self.summed_slots - self.heads)], dim=1)
         return torch.cat([firsts.reshape(-1), firsts.new_full((1,), self._total)])
 
-    @cached_property
+    @derived
     def order(self) -> Tensor:
         """``[edges * heads]``: at each place, where in a tensor ``[edges, heads]`` its number stands."""
         shifts = (self._first - self._run_first) * self.heads + torch.arange(self.heads, dtype=self._dtype)
         order = shifts.view(-1).repeat_interleave(self._lengths.repeat_interleave(self.heads), output_size=self._total)
         return order.add_(torch.arange(0, self._total * self.heads, self.heads, dtype=self._dtype))
 
-    @cached_property
+    @derived
     def rows(self) -> Tensor:
         """``[edges * heads]``: at each place, which of the ``nodes * read_slots`` rows stands at the other end."""
         nodes = self._lengths.numel()
@@ -55,7 +56,7 @@ class HeadRuns:
         numbers = first.unsqueeze(1) + torch.arange(self.heads, dtype=self._dtype)
         return numbers.index_select(0, self.others).view(-1).index_select(0, self.order)
 
-    @cached_property
+    @derived
     def place(self) -> Tensor:
         """``[edges * heads]``, the inverse of ``order``: the place of each number of ``[edges, heads]``."""
         before = self._run_first - self._first
@@ -73,16 +74,16 @@ class HeadRuns:
         largest = max(self.ends.numel(), self.node_starts.numel()) * max(self.heads, self.read_slots) ** 2
         return torch.int32 if largest <= torch.iinfo(torch.int32).max else torch.int64
 
-    @cached_property
+    @derived
     def _first(self) -> Tensor:
         """Where the edges of each node begin, ``[nodes, 1]``."""
         return self.node_starts[:-1, None].to(self._dtype)
 
-    @cached_property
+    @derived
     def _lengths(self) -> Tensor:
         return self.node_starts.diff().to(self._dtype)
 
-    @cached_property
+    @derived
     def _run_first(self) -> Tensor:
         """Where each run begins, ``[nodes, heads]``: behind all heads of the nodes before, and the heads before."""
         each_head = torch.arange(self.heads, dtype=self._dtype)

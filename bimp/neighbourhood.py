@@ -83,19 +83,23 @@ def mean_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | No
 def max_rectified_neighbour_rows(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
     """Largest of ``relu(rows)`` of each node's in-neighbours, each times the weight of its edge, entry by entry.
 
-    Of equal ones the first takes the gradient.
+    Of equal ones the first takes the gradient. Where one of them is not a number, the largest is not finite, wherever
+    in the neighbourhood it stands: a run that diverged is seen by its loss.
 
     Args:
         rows: ``[nodes, width]``.
         adjacency: of the edges.
-        weights: ``[edges]``, above 0; None for 1 everywhere.
+        weights: ``[edges]``, above 0, and of a neighbourhood all of them numbers or none; None for 1 everywhere.
 
     Returns:
         ``[nodes, width]``.
     """
     if kernels_serve(rows, weights):
         return rectified_neighbour_max(rows, adjacency, weights)
-    rows, picks = torch.relu(rows), adjacency.source
+    if adjacency.padding is not None:
+        rows, picks = aggregation.rectified_to_compare(rows), adjacency.source
+    else:  # the operator passes over what is not a number, unless it comes first
+        rows, picks = torch.relu(torch.where(rows.isnan(), torch.inf, rows)), adjacency.source
     if weights is not None:
         rows, picks = weights.unsqueeze(1) * rows.index_select(0, picks), adjacency.each_edge
     return F.embedding_bag(picks, rows, adjacency.starts, mode="max", include_last_offset=True)

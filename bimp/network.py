@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from bimp.config import BACKBONES, ModelConfig
 from bimp.data.batch import GraphBatch
-from bimp.embedded import Embedded, embedded_from
+from bimp.embedded import Embedded, embedded_from, is_table
+from bimp.given_graph import require_inputs, require_sorted_edges
 from bimp.gradient import BilateralGate, GateOutput
 from bimp.head import Head
 from bimp.kernels.linear import Linear
@@ -74,12 +75,19 @@ class Network(nn.Module):
         """Score the graphs of ``batch``; ``keep_rows`` gives the nodes' rows between the layers too.
 
         Raises:
-            ValueError: the edges are not sorted by destination (looked at in main memory only, since on an
-                accelerator the look would wait for the device, and not in a padded batch), edge inputs or positional
-                encodings are missing, or a layer of the user's own gives rows of another shape.
+            TypeError: ``batch`` is no :class:`~bimp.data.GraphBatch`.
+            ValueError: the edges are not sorted by destination or lead to nodes that there are not (looked at in main
+                memory only, since on an accelerator the look would wait for the device, and not in a padded batch),
+                inputs of nodes or edges are not the task's or of another type than the network, edge inputs or
+                positional encodings are missing, or a layer of the user's own gives rows of another shape.
         """
+        if not isinstance(batch, GraphBatch):
+            raise TypeError(
+                f"batch: found {type(batch).__name__}, expected a GraphBatch; "
+                "bimp.data.PackedGraphs.pack(graphs, labels=...).gather(indices) makes one of graphs"
+            )
         if batch.padding is None and batch.edge_index.device.type == "cpu":
-            _require_sorted(batch)
+            require_sorted_edges(batch)
         h = self._node_rows(batch)
         e_hat = self._edge_rows(batch) if self.model.backbone == "gated_gcn" else None
         # Kept rows lead to the scores: who asks for their gradients gets all of them.
@@ -121,7 +129,14 @@ class Network(nn.Module):
                 f"{self.model.backbone}: layer {position} gave {found}, expected rows {[batch.num_nodes, width]}"
             )
 
+    def _require_inputs(
+        self, name: str, inputs: Tensor, batch: GraphBatch, kind: NodeInput | EdgeInput, dim: int
+    ) -> None:
+        if batch.padding is None:  # nobody makes a padded batch by hand
+            require_inputs(name, inputs, kind, dim, next(self.parameters()).dtype)
+
     def _node_rows(self, batch: GraphBatch) -> Tensor:
+        self._require_inputs("batch.x", batch.x, batch, self.task.node_input, self.task.node_dim)
         rows = _embed(self.node_embedding, batch.x, batch)
         wanted = self.model.pos_enc_dim
         if wanted is None:
@@ -152,13 +167,14 @@ class Network(nn.Module):
             return _masked(shared, batch)
         if batch.edge_attr is None:
             raise ValueError(f"batch.edge_attr: found None, expected the edge inputs of {self.task.dataset}")
+        self._require_inputs("batch.edge_attr", batch.edge_attr, batch, self.task.edge_input, self.task.edge_dim)
         rows = _embed(self.edge_embedding, batch.edge_attr, batch)
         return _masked(rows, batch)
 
 
 def _embed(embedding: nn.Module, inputs: Tensor, batch: GraphBatch) -> Tensor:
     # A stack of seeds has embeddings of its own kind.
-    if batch.padding is not None and type(embedding) is nn.Embedding and embedding.num_embeddings <= FEW_NUMBERS:
+    if batch.padding is not None and is_table(embedding) and embedding.num_embeddings <= FEW_NUMBERS:
         return embedded(inputs, embedding.weight)
     rows: Tensor = embedding(inputs)
     return rows
@@ -167,11 +183,6 @@ def _embed(embedding: nn.Module, inputs: Tensor, batch: GraphBatch) -> Tensor:
 def _masked(edge_rows: Tensor, batch: GraphBatch) -> Tensor:
     """The rows of the edges, 0 for those of the padding; in a padded batch there is one for each edge."""
     return edge_rows if batch.padding is None else edge_rows * batch.padding.edges.column(edge_rows.dtype)
-
-
-def _require_sorted(batch: GraphBatch) -> None:
-    if bool((batch.edge_index[1].diff() < 0).any()):
-        raise ValueError("batch.edge_index: found edges out of order, expected them sorted by destination (row 1)")
 
 
 def _embedding(kind: NodeInput | EdgeInput, input_dim: int, row_dim: int) -> nn.Module:

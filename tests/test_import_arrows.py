@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,20 @@ def test_a_package_imports_nothing_that_stands_above_it(package: str) -> None:
         if name.split(".")[0] in FORBIDDEN[package]
     }
     assert not wrong
+
+
+@pytest.mark.parametrize("package", ["bimp", "reports"])
+def test_the_rooms_of_a_package_import_each_other_in_one_direction(package: str) -> None:
+    """Rooms are its folders and the modules beside them; imports for types count too."""
+    rooms: dict[str, set[str]] = {}
+    for path in (ROOT / package).rglob("*.py"):
+        room = path.relative_to(ROOT / package).with_suffix("").parts[0]
+        imports = (name.split(".") for name in imported(path))
+        rooms.setdefault(room, set()).update(
+            parts[1] for parts in imports if parts[0] == package and len(parts) > 1 and parts[1] != room
+        )
+    rooms.pop("__init__", None)
+    TopologicalSorter(rooms).prepare()  # raises on a circle
 
 
 def test_reports_knows_of_study_only_the_schemas_of_its_files() -> None:

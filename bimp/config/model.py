@@ -8,7 +8,13 @@ from typing import Literal, get_args
 
 from bimp.config.backbone import Backbone, require_backbone
 from bimp.config.placement import Placement, gated_layers
-from bimp.config.requirements import ConfigError, require_at_least_one, require_choice, require_meaning
+from bimp.config.requirements import (
+    ConfigError,
+    require_above_zero,
+    require_at_least_one,
+    require_choice,
+    require_meaning,
+)
 from bimp.semantics import (
     ATTENTION_SLOPE,
     MODEL_SETTINGS,
@@ -133,8 +139,7 @@ class ModelConfig:
         if self.gated_layers:
             require_choice("gate", self.gate, get_args(Gate))
             require_at_least_one("num_clusters", self.num_clusters)
-            if self.sigma_m is None or not self.sigma_m > 0:
-                raise ConfigError("sigma_m", f"found {self.sigma_m}, expected a number above 0")
+            require_above_zero("sigma_m", self.sigma_m)
         else:
             for key in ("gate", "num_clusters", "sigma_m"):
                 if getattr(self, key) is not None:

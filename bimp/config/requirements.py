@@ -41,6 +41,12 @@ def require_choice(key: str, value: object, choices: tuple[str, ...]) -> None:
         raise ConfigError(key, f"found {value!r}, expected one of {', '.join(choices)}")
 
 
+def require_above_zero(key: str, value: float | None) -> None:
+    """Raise ConfigError unless ``value`` of ``key`` is a number above 0."""
+    if value is None or not value > 0:
+        raise ConfigError(key, f"found {value}, expected a number above 0")
+
+
 def require_at_least_one(key: str, value: int | None) -> None:
     """Raise ConfigError unless ``value`` of ``key`` is a whole number of 1 or more."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:

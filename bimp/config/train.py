@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from bimp.config.requirements import ConfigError, require_at_least_one, require_choice
+from bimp.config.requirements import ConfigError, require_above_zero, require_at_least_one, require_choice
 from bimp.semantics import Reduction, Report, ValidationLoss
 
 Precision = Literal["float32", "bfloat16"]
@@ -65,8 +65,7 @@ class TrainConfig:
         if self.lr_patience < 0:
             raise ConfigError("lr_patience", f"found {self.lr_patience}, expected 0 or more")
         for key in ("learning_rate", "min_lr"):
-            if not getattr(self, key) > 0:
-                raise ConfigError(key, f"found {getattr(self, key)}, expected a number above 0")
+            require_above_zero(key, getattr(self, key))
         if self.min_lr > self.learning_rate:
             raise ConfigError("min_lr", f"found {self.min_lr}, expected at most learning_rate = {self.learning_rate}")
         if not 0 < self.lr_factor < 1:

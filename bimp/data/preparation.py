@@ -14,7 +14,7 @@ from bimp.data.manifest import POSITIONAL_ENCODINGS, Manifest, read_manifest, wr
 from bimp.data.positional import positional_encodings as encodings_of
 from bimp.data.prepared import PreparedDataset, open_prepared, split_tensor
 from bimp.data.raw import checksums
-from bimp.data.source import SPLIT_NAMES, Parameters, Source, SourceGraphs
+from bimp.data.source import SPLIT_NAMES, Parameters, Source, SourceGraphs, require_graphs
 from bimp.data.sources import choose_source, require_dataset
 from bimp.data.statistics import require_fit, statistics_of
 from bimp.tasks import task_of
@@ -54,7 +54,7 @@ def prepare(
 
     Raises:
         DataError: no such dataset, a parameter that it does not take, raw files that are missing, cut, foreign or not
-            trusted, no network, or a dataset of that name made from other parameters or files.
+            trusted, no network, a split without graphs, or a dataset of that name made from other parameters or files.
     """
     require_dataset(name)
     if (root / name).exists() and not force and maker is None and raw is None and seed is None:
@@ -74,6 +74,7 @@ def prepare(
         with storage.taking_the_place_of(root / name) as (folder, workspace):
             built = source.build(parameters, raw=raw, trust=trust, workspace=workspace, processes=processes)
             require_fit(built.graphs, task_of(name), raw or name)
+            require_graphs(raw or name, built.splits)
             _write(folder, source, parameters, built, positional_encodings)
         return open_prepared(name, root, verify=True)
 

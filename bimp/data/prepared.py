@@ -10,7 +10,7 @@ from bimp.data import storage
 from bimp.data.errors import DataError
 from bimp.data.manifest import POSITIONAL_ENCODINGS, read_manifest
 from bimp.data.packed import GraphSplit, LabelLevel, PackedGraphs
-from bimp.data.source import SPLIT_NAMES, Parameters, SplitName, Splits
+from bimp.data.source import SPLIT_NAMES, Parameters, SplitName, Splits, require_graphs
 from bimp.data.sources import require_dataset
 from bimp.data.statistics import DatasetStatistics, statistics_of
 from bimp.tasks import task_of
@@ -90,7 +90,8 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
         fingerprint: the data that is expected, where a record names it.
 
     Raises:
-        DataError: no such dataset, not prepared, of another fingerprint, or a file that is missing, cut or altered.
+        DataError: no such dataset, not prepared, of another fingerprint, a split without graphs, or a file that is
+            missing, cut or altered.
     """
     require_dataset(name)
     folder = root / name
@@ -104,6 +105,10 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
         )
     storage.verify(folder, manifest, all_files=verify)
     tensors = storage.map_tensors(folder, manifest)
+    splits = {
+        split: tuple(tensors[split_tensor(split, fold)] for fold in range(manifest.folds or 1)) for split in SPLIT_NAMES
+    }
+    require_graphs(folder, splits, f"; run `run_study.py prepare {name} --force` to make it anew")
     return PreparedDataset(
         name=name,
         fingerprint=manifest.fingerprint,
@@ -117,10 +122,7 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
             labels=cast(LabelLevel, manifest.labels),
             pos_enc=tensors.get(POSITIONAL_ENCODINGS),
         ),
-        splits={
-            split: tuple(tensors[split_tensor(split, fold)] for fold in range(manifest.folds or 1))
-            for split in SPLIT_NAMES
-        },
+        splits=splits,
         folds=manifest.folds,
         origin=manifest.origin,
         parameters=manifest.parameters,

@@ -149,6 +149,24 @@ def sizes_for(size: int | None, available: Sizes | None = None) -> Sizes:
     return wanted if available is None else {name: min(wanted[name], available[name]) for name in SPLIT_NAMES}
 
 
+def require_graphs(place: object, splits: Splits, mend: str = "") -> None:
+    """See that something can be measured on each split and fold.
+
+    Args:
+        place: the dataset or its folder, for the error.
+        splits: graph numbers.
+        mend: how to mend it, the end of the error.
+
+    Raises:
+        DataError: one is empty.
+    """
+    for name, folds in splits.items():
+        for fold, indices in enumerate(folds):
+            if indices.numel() == 0:
+                of_fold = f" of fold {fold}" if len(folds) > 1 else ""
+                raise DataError(f"{place}: found no graphs in split {name!r}{of_fold}, expected at least one{mend}")
+
+
 def consecutive_splits(sizes: Sizes) -> Splits:
     """One split of graphs that lie one behind the other: train, then validation, then test."""
     parts = torch.split(torch.arange(sum(sizes.values())), [sizes[name] for name in SPLIT_NAMES])

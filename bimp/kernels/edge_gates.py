@@ -17,7 +17,7 @@ from bimp.adjacency import Adjacency, Block
 from bimp.kernels.linear import gradient_of_map, product
 from bimp.kernels.room import empty_like_with_room, empty_with_room
 from bimp.kernels.segments import sum_of_runs
-from bimp.layers.row_norm import RowNorm
+from bimp.row_norm import RowNorm
 
 
 @dataclass(frozen=True, kw_only=True)

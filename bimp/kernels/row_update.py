@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bimp.kernels.exponential import exp_
 from bimp.kernels.room import empty_like_with_room
-from bimp.layers.row_norm import RowNorm
+from bimp.row_norm import RowNorm
 
 Activation = Literal["relu", "elu", "none"]
 

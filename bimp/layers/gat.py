@@ -12,10 +12,10 @@ from bimp.kernels.attention import HeadColumns, attend
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import Linear
 from bimp.layers.residual import next_rows
-from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import softmax_over_neighbours, sum_over_neighbours
 from bimp.padded import attention
 from bimp.padded.choice import written_out
+from bimp.row_norm import RowNorm
 from bimp.semantics import ATTENTION_SLOPE
 
 

@@ -13,10 +13,10 @@ from bimp.kernels.choice import kernels_serve
 from bimp.kernels.edge_gates import EdgeGates
 from bimp.kernels.linear import Linear, linear
 from bimp.layers.residual import add_residual, next_rows
-from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import sum_over_neighbours
 from bimp.padded.choice import written_out
 from bimp.padded.gated_gcn import GatedLayer
+from bimp.row_norm import RowNorm
 from bimp.semantics import EdgeGate
 
 EPSILON = 1e-6

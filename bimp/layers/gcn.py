@@ -8,8 +8,8 @@ from bimp.adjacency import Adjacency
 from bimp.embedded import Embedded
 from bimp.kernels.linear import Linear
 from bimp.layers.residual import next_rows
-from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import mean_neighbour_rows, sum_neighbour_rows
+from bimp.row_norm import RowNorm
 from bimp.semantics import GCNNormalisation
 
 

@@ -12,8 +12,8 @@ from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import Linear, linear
 from bimp.kernels.unit_rows import positive_unit_rows
 from bimp.layers.residual import next_rows
-from bimp.layers.row_norm import RowNorm
 from bimp.neighbourhood import max_rectified_neighbour_rows
+from bimp.row_norm import RowNorm
 from bimp.semantics import ConcatenatedRow
 
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from bimp.adjacency import Adjacency
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.row_update import Activation, update_rows
-from bimp.layers.row_norm import RowNorm
 from bimp.padded.choice import written_out
 from bimp.padded.normalisation import update_real_rows
+from bimp.row_norm import RowNorm
 
 ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,

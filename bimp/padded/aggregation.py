@@ -9,7 +9,8 @@ from torch import Tensor
 
 from bimp.adjacency import Adjacency
 from bimp.data.batch import GraphBatch
-from bimp.kernels.segments import sum_from_destinations, sum_from_sources, sum_of_runs
+from bimp.kernels.aggregation import sum_of_own_runs
+from bimp.kernels.segments import sum_from_destinations, sum_from_sources
 
 aten = torch.ops.aten
 
@@ -19,15 +20,21 @@ FEW_NUMBERS = 256
 
 def neighbour_sum(rows: Tensor, adjacency: Adjacency, weights: Tensor | None) -> Tensor:
     """As :func:`bimp.neighbourhood.sum_neighbour_rows`."""
-    summed: Tensor = _NeighbourSum.apply(rows, weights, adjacency)  # type: ignore[no-untyped-call]
+    summed: Tensor = _NeighbourSumByBags.apply(rows, weights, adjacency)  # type: ignore[no-untyped-call]
     return summed
 
 
 def sum_over_neighbours(messages: Tensor, adjacency: Adjacency) -> Tensor:
     """As :func:`bimp.neighbourhood.sum_over_neighbours`."""
     rows = messages.reshape(len(messages), -1)
-    summed: Tensor = _SumOfRuns.apply(rows, adjacency.each_edge, adjacency.starts, adjacency.destination)  # type: ignore[no-untyped-call]
+    summed = sum_of_own_runs(rows, adjacency.each_edge, adjacency.starts, adjacency.destination)
     return summed.view(-1, *messages.shape[1:])
+
+
+def rectified_to_compare(rows: Tensor) -> Tensor:
+    """``relu(rows)`` for a maximum over neighbours, which passes over what is not a number: infinite in place of it."""
+    rectified: Tensor = _RectifiedToCompare.apply(rows)  # type: ignore[no-untyped-call]
+    return rectified
 
 
 def sum_of_graphs(rows: Tensor, batch: GraphBatch) -> Tensor:
@@ -58,7 +65,9 @@ def embedded(numbers: Tensor, weight: Tensor) -> Tensor:
     return rows
 
 
-class _NeighbourSum(torch.autograd.Function):
+class _NeighbourSumByBags(torch.autograd.Function):
+    """Embedding bags forward and backward, where main memory is served by a product with a sparse matrix."""
+
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weights: Tensor | None, adjacency: Adjacency) -> Tensor:
         ctx.adjacency = adjacency
@@ -80,19 +89,21 @@ class _NeighbourSum(torch.autograd.Function):
         return sum_from_destinations(grad, adjacency, weights) if wants_rows else None, grad_weights, None
 
 
-class _SumOfRuns(torch.autograd.Function):
-    """Each row is in one run, whose number is its ``owner``."""
+class _RectifiedToCompare(torch.autograd.Function):
+    """One operator more than the ReLU takes, and none more backward."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, each_row: Tensor, starts: Tensor, owner: Tensor) -> Tensor:
-        ctx.save_for_backward(owner)
-        return sum_of_runs(rows, each_row, starts)
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
+        rectified = torch.relu(rows).nan_to_num_(torch.inf, torch.inf)
+        ctx.save_for_backward(rectified)
+        return rectified
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        (owner,) = ctx.saved_tensors
-        return grad.index_select(0, owner), None, None, None
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (rectified,) = ctx.saved_tensors
+        of_rows: Tensor = aten.threshold_backward(grad, rectified, 0)
+        return of_rows
 
 
 class _Embedded(torch.autograd.Function):

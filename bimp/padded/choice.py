@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from bimp.adjacency import Adjacency
-from bimp.layers.row_norm import RowNorm
+from bimp.row_norm import RowNorm
 
 
 def written_out(adjacency: Adjacency, *norms: RowNorm) -> bool:

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from bimp.adjacency import Adjacency
-from bimp.layers.row_norm import RowNorm
 from bimp.padded.normalisation import Normalised, add_real, backward_through, normalise_
 from bimp.padding import Padding
+from bimp.row_norm import RowNorm
 
 aten = torch.ops.aten
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from bimp.kernels.row_update import Activation
-from bimp.layers.row_norm import RowNorm
 from bimp.padding import Noted, RealRows
+from bimp.row_norm import RowNorm
 
 aten = torch.ops.aten
 

@@ -15,8 +15,8 @@ from bimp.head import Head
 from bimp.kernels.linear import Linear
 from bimp.layers.gat import GATLayer
 from bimp.layers.gated_gcn import GatedGCNLayer
-from bimp.layers.row_norm import RowNorm
 from bimp.network import Network, NetworkOutput
+from bimp.row_norm import RowNorm
 from bimp.stack.batch import StackedBatch
 from bimp.stack.maps import StackedEmbedding, StackedLinear
 from bimp.stack.modules import StackedGate, StackedGatedGCNLayer, StackedGATLayer, StackedHead

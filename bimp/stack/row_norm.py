@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from bimp.kernels.choice import kernels_serve
-from bimp.layers.row_norm import RowNorm, normalise_by_real
 from bimp.padding import RealRows
+from bimp.row_norm import RowNorm, normalise_by_real
 from bimp.stack.parts import Parts
 
 
 class StackedRowNorm(RowNorm):
-    """:class:`~bimp.layers.row_norm.RowNorm` with parameters and running statistics ``[seeds, width]``.
+    """:class:`~bimp.row_norm.RowNorm` with parameters and running statistics ``[seeds, width]``.
 
     A seed with no row or one row is normalised by its running statistics, and they stay as they are, as there.
 

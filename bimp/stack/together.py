@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from bimp.config import TrialConfig
+from bimp.data.source import require_graphs
 from bimp.engine import EpochResult, fit
 from bimp.stack.network import can_be_stacked
 from bimp.stack.team import SeedRun, Team
@@ -28,7 +29,10 @@ def fit_together(runs: Sequence[SeedRun], *, device: torch.device | str = "cpu")
     Raises:
         ValueError: the configurations differ in more than seed and fold, or their backbone cannot be stacked.
         CheckpointError: a checkpoint was made by another configuration.
+        DataError: a split without graphs.
     """
+    for run in runs:
+        require_graphs(run.config.dataset, {"train": (run.train.indices,), "val": (run.validation.indices,)})
     _require_alike([run.config for run in runs])
     here, left = torch.device(device), dict(enumerate(runs))
     left = {number: run for number, run in left.items() if _goes_on(run.checkpoint)}

@@ -9,7 +9,19 @@ from itertools import pairwise
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, GINEConv, GraphConv, MessagePassing, SAGEConv, Sequential
+from torch_geometric.nn import (
+    FAConv,
+    GATConv,
+    GCN2Conv,
+    GCNConv,
+    GINEConv,
+    GraphConv,
+    MessagePassing,
+    PointNetConv,
+    RGCNConv,
+    SAGEConv,
+    Sequential,
+)
 
 import bimp
 from bimp import BilateralConv, gated_convolution
@@ -41,17 +53,17 @@ def loop_assignment(conv: BilateralConv, x: Tensor) -> list[Tensor]:
     return rows
 
 
-def loop_beta_hat(conv: BilateralConv, x: Tensor) -> list[Tensor]:
-    """Equations 8 to 10, edge by edge, in the order of ``EDGES``."""
+def loop_beta_hat(conv: BilateralConv, x: Tensor, edges: list[tuple[int, int]] = EDGES) -> list[Tensor]:
+    """Equations 8 to 10, edge by edge, in the order of ``edges``."""
     assignment = loop_assignment(conv, x)
     sigmoids = []
-    for u, v in EDGES:
+    for u, v in edges:
         distance = (conv.gate.metric.weight @ (assignment[u] - assignment[v])).square().sum().sqrt()
         beta = torch.exp(-distance / (2 * SIGMA**2))
         sigmoids.append(1 / (1 + torch.exp(-beta)))
     return [
-        sigmoid / sum(other for other, (_, w) in zip(sigmoids, EDGES, strict=True) if w == v)
-        for sigmoid, (_, v) in zip(sigmoids, EDGES, strict=True)
+        sigmoid / sum(other for other, (_, w) in zip(sigmoids, edges, strict=True) if w == v)
+        for sigmoid, (_, v) in zip(sigmoids, edges, strict=True)
     ]
 
 
@@ -181,8 +193,114 @@ def test_what_cannot_be_gated_is_told_in_one_line() -> None:
     with pytest.raises(ValueError, match=r"^conv: GATConv sends messages along 19 edges that are not the 12 given"):
         loops(x, EDGE_INDEX)
     assert not loops.conv._message_forward_hooks  # nothing of the failed call stays behind
-    with pytest.raises(ValueError, match=r"^batch: found \[7\].*ascending from 0 without gaps$"):
-        BilateralConv(GraphConv(5, 4), row_dim=5, num_clusters=K)(x, EDGE_INDEX, BATCH * 2)
+    relations = BilateralConv(RGCNConv(5, 4, 2), row_dim=5, num_clusters=K)
+    with pytest.raises(ValueError, match=r"^conv: RGCNConv sends messages along 6 edges .* it cannot be gated$"):
+        relations(x, EDGE_INDEX, edge_type=torch.arange(len(EDGES)) % 2)
+    with pytest.raises(ValueError, match=r"^conv: FAConv as it is made takes no edge_weight.* with normalize=False$"):
+        BilateralConv(FAConv(5), row_dim=5, num_clusters=K)(x, EDGE_INDEX, x_0=x)
+
+
+X = torch.arange(35, dtype=torch.float64).view(7, 5)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"x": (X, X)}, r"x: found tuple, expected one tensor \[nodes, 5\], of one node or more"),
+        ({"x": X[:, :4]}, r"x: found \[7, 4\], expected one tensor \[nodes, 5\], of one node or more"),
+        ({"x": X[:0]}, r"x: found \[0, 5\], expected one tensor \[nodes, 5\], of one node or more"),
+        ({"x": X.float()}, r"x: found torch.float32, expected torch.float64 as the gate has it; .*"),
+        ({"edge_index": EDGES}, r"edge_index: found list, expected a dense tensor \[2, edges\]"),
+        ({"edge_index": EDGE_INDEX.t()}, r"edge_index: found torch.strided \[12, 2\], expected a dense .*"),
+        ({"edge_index": torch.empty(2, 0)}, "edge_index: found torch.float32, expected torch.int64"),
+        ({"edge_index": EDGE_INDEX + 1}, "edge_index: found nodes 1 to 7, expected 0 to 6 as x has them"),
+        ({"edge_index": EDGE_INDEX - 1}, "edge_index: found nodes -1 to 5, expected 0 to 6 as x has them"),
+        ({"edge_index": EDGE_INDEX.to("meta")}, "edge_index: found on meta, expected on cpu as x is"),
+        ({"batch": torch.rand(12)}, r"batch: found \[12\], expected the graph of each of 7 nodes; .* by its name"),
+        ({"batch": BATCH.double()}, "batch: found torch.float64, expected torch.int64"),
+        ({"batch": BATCH * 2}, "batch: found graphs out of order, expected their numbers ascending .* without gaps"),
+        (
+            {"batch": BATCH.flip(0)},
+            "batch: found graphs out of order, expected their numbers ascending .* without gaps",
+        ),
+        ({"batch": BATCH + 1}, "batch: found graphs out of order, expected their numbers ascending .* without gaps"),
+        ({"batch": torch.tensor([0, 0, 1, 1, 2, 2, 2])}, "batch: found an edge from one graph to another, .*"),
+        ({"edge_weight": torch.rand(12, 1)}, r"edge_weight: found \[12, 1\], expected \[12\], one for each edge"),
+        ({"edge_weight": torch.rand(1)}, r"edge_weight: found \[1\], expected \[12\], one for each edge"),
+    ],
+)
+def test_a_graph_that_is_none_is_told_in_one_line(given: dict[str, object], message: str) -> None:
+    conv = BilateralConv(GraphConv(5, 4), row_dim=5, num_clusters=K)
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        conv(**{"x": X, "edge_index": EDGE_INDEX, **given})
+
+
+def test_a_factor_of_all_edges_is_no_beta_hat() -> None:
+    for conv in (GraphConv(5, 4), SAGEConv(5, 4)):
+        with pytest.raises(ValueError, match=r"^beta_hat: found \[1\], expected \[12\], one for each edge$"):
+            gated_convolution(conv, X, EDGE_INDEX, torch.ones(1))
+    with pytest.raises(ValueError, match=r"^edge_index: found torch.sparse_coo \[7, 7\], expected a dense tensor"):
+        gated_convolution(SAGEConv(5, 4), X, torch.eye(7).to_sparse(), torch.ones(7))
+
+
+ODD_GRAPHS = {
+    "no edges": (3, []),
+    "one node": (1, []),
+    "one node that hears itself": (1, [(0, 0)]),
+    "copies of edges": (3, [(0, 1), (2, 1), (0, 1), (0, 1), (1, 0)]),
+    "self-loops": (3, [(1, 1), (0, 1), (0, 0), (2, 1)]),
+    "isolated nodes": (6, [(4, 1), (1, 4)]),
+}
+
+
+@pytest.mark.parametrize("numbers", [torch.int64, torch.int32])
+@pytest.mark.parametrize("graph", ODD_GRAPHS)
+def test_odd_graphs_are_gated_as_any(graph: str, numbers: torch.dtype) -> None:
+    nodes, edges = ODD_GRAPHS[graph]
+    conv = BilateralConv(GraphConv(5, 4), row_dim=5, num_clusters=K, sigma_m=SIGMA)
+    x, edge_index = torch.randn(nodes, 5), torch.tensor(edges, dtype=numbers).view(-1, 2).t()
+    expected = [conv.conv.lin_root.weight @ x[v] + conv.conv.lin_rel.bias for v in range(nodes)]
+    for (u, v), beta_hat in zip(edges, loop_beta_hat(conv, x, edges), strict=True):
+        expected[v] = expected[v] + beta_hat * (conv.conv.lin_rel.weight @ x[u])
+    rows, gate = conv(x, edge_index, return_gate=True)
+    torch.testing.assert_close(rows, torch.stack(expected), rtol=0, atol=1e-12)
+    assert gate.unsupervised_loss.isfinite()
+    assert gate.beta_hat.shape == (len(edges),)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_other_precisions_are_near(dtype: torch.dtype) -> None:
+    conv = BilateralConv(SAGEConv(5, 4), row_dim=5, num_clusters=K, sigma_m=SIGMA)
+    x = torch.randn(NODES, 5)
+    rows, gate = conv(x, EDGE_INDEX, BATCH, return_gate=True)
+    found, of_gate = conv.to(dtype)(x.to(dtype), EDGE_INDEX, BATCH, return_gate=True)
+    assert found.dtype == of_gate.beta_hat.dtype == dtype
+    tolerance = 20 * torch.finfo(dtype).eps
+    torch.testing.assert_close(found.double(), rows, rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(of_gate.beta_hat.double(), gate.beta_hat, rtol=tolerance, atol=tolerance)
+
+
+def test_edges_that_do_not_come_second_are_told_by_their_name() -> None:
+    x, position = torch.randn(NODES, 5), torch.randn(NODES, 3)
+    conv = BilateralConv(PointNetConv(add_self_loops=False), row_dim=5, num_clusters=K, sigma_m=SIGMA)
+    expected = [[torch.zeros(8)] if v == 3 else [] for v in range(NODES)]  # nothing reaches node 3
+    for (u, v), beta_hat in zip(EDGES, loop_beta_hat(conv, x), strict=True):
+        expected[v].append(beta_hat * torch.cat([x[u], position[u] - position[v]]))
+    largest = torch.stack([torch.stack(messages).amax(0) for messages in expected])
+    torch.testing.assert_close(conv(x, EDGE_INDEX, pos=position), largest, rtol=0, atol=1e-12)
+    for made in (GCN2Conv(5, 0.1, normalize=False), FAConv(5, normalize=False)):
+        conv = BilateralConv(made, row_dim=5, num_clusters=K, sigma_m=SIGMA).eval()
+        rows = conv(x, EDGE_INDEX, x_0=x)
+        torch.testing.assert_close(rows, made(x, x, EDGE_INDEX, torch.stack(loop_beta_hat(conv, x))))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("made", [lambda: SAGEConv(5, 4), lambda: GraphConv(5, 4)], ids=["SAGEConv", "GraphConv"])
+def test_compiled_it_gives_the_same(made: type[MessagePassing]) -> None:
+    conv = BilateralConv(made(), row_dim=5, num_clusters=K, sigma_m=SIGMA)
+    torch.compiler.reset()
+    compiled = torch.compile(conv, backend="eager")
+    torch.testing.assert_close(compiled(X, EDGE_INDEX), conv(X, EDGE_INDEX))
 
 
 def test_importing_bimp_loads_no_torch() -> None:

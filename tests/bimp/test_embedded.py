@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import register_parametrization
+from torch.nn.utils.prune import identity
 from torch.testing import assert_close
 
 from bimp.config import BACKBONES, Backbone
-from bimp.data import GraphBatch
+from bimp.data import GraphBatch, GraphSplit
+from bimp.device.resident import ResidentGraphs
+from bimp.device.shapes import Shape
 from bimp.embedded import Embedded, embedded_from, map_rows
 from bimp.kernels.linear import Linear
 from bimp.layers.gcn import GCNLayer
@@ -75,6 +80,72 @@ def test_only_where_rows_or_inputs_are_few() -> None:
     assert embedded_from(Linear(2, 8).half(), torch.zeros(1, 2).half()) is None
 
 
+def test_only_of_modules_that_nothing_was_added_to() -> None:
+    numbers, inputs = torch.zeros(20, dtype=torch.int64), torch.zeros(1, 2)
+
+    def taken(embedding: nn.Module) -> bool:
+        return embedded_from(embedding, numbers if isinstance(embedding, nn.Embedding) else inputs) is not None
+
+    for make in (lambda: nn.Embedding(5, 8), lambda: Linear(2, 8)):
+        for hook in (
+            "register_forward_hook",
+            "register_forward_pre_hook",
+            "register_full_backward_hook",
+            "register_full_backward_pre_hook",
+        ):
+            hooked = make()
+            handle = getattr(hooked, hook)(lambda *_: None)
+            assert not taken(hooked)
+            handle.remove()
+            assert taken(hooked)
+        parametrised, pruned, replaced = make(), make(), make()
+        register_parametrization(parametrised, "weight", nn.Identity())
+        assert not taken(parametrised)
+        assert not taken(identity(pruned, "weight"))
+        replaced.forward = lambda given: given  # type: ignore[method-assign, assignment]
+        assert not taken(replaced)
+    assert not taken(nn.Embedding(5, 8, padding_idx=0))
+    assert not taken(nn.Embedding(5, 8, max_norm=1.0))
+    assert not taken(nn.Embedding(5, 8, scale_grad_by_freq=True))
+    assert not taken(nn.Embedding(5, 8, sparse=True))
+
+
+@pytest.mark.parametrize("is_padded", [False, True])
+@pytest.mark.parametrize("dataset", ["zinc", "digits"])  # rows of numbers, and of inputs
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_what_a_hook_makes_of_the_rows_is_what_the_layers_see(
+    backbone: Backbone, dataset: str, is_padded: bool
+) -> None:
+    """A hook that doubles the rows does what doubled weights do."""
+    config = trial(dataset, backbone, model={"hidden_dim": 6 if backbone == "gat" else 12})
+    batch = as_double(padded(drawn(dataset, 30)) if is_padded else next(iter(drawn(dataset, 30).batches(30))))
+    torch.manual_seed(0)
+    hooked = Network(config.model, task_of(dataset)).double().eval()
+    doubled = deepcopy(hooked)
+    with torch.no_grad():
+        for parameter in doubled.node_embedding.parameters():
+            parameter.mul_(2)
+        before = hooked(batch).scores
+        hooked.node_embedding.register_forward_hook(lambda _, __, rows: 2 * rows)
+        assert_close(hooked(batch).scores, doubled(batch).scores)
+    assert not torch.allclose(before, doubled(batch).scores)
+
+
+def padded(split: GraphSplit) -> GraphBatch:
+    resident = ResidentGraphs.of(split.graphs, torch.device("cpu"))
+    nodes, edges = (int(counts[split.indices].sum()) for counts in (split.graphs.node_counts, split.graphs.edge_counts))
+    return resident.gather(split.indices, Shape(len(split), nodes + 5, edges + 7), padded=True)
+
+
+def as_double(batch: GraphBatch) -> GraphBatch:
+    floats = {
+        field: value.double()
+        for field, value in vars(batch).items()
+        if isinstance(value, Tensor) and value.is_floating_point()
+    }
+    return GraphBatch(**{**{name: getattr(batch, name) for name in batch.__dataclass_fields__}, **floats})
+
+
 def result_and_gradients(network: Network, batch: GraphBatch) -> list[Tensor]:
     output = network(batch)
     loss = supervised_loss(network.task.kind, output.scores, batch.y) + output.unsupervised_loss
@@ -94,12 +165,7 @@ def test_first_layer_equals_that_of_the_rows(
     batch = next(iter(split.batches(80)))
     torch.manual_seed(0)
     network = Network(config.model, task_of(dataset)).double().train()
-    as_double = {
-        name: value.double()
-        for name, value in vars(batch).items()
-        if isinstance(value, Tensor) and value.is_floating_point()
-    }
-    batch = GraphBatch(**{**{name: getattr(batch, name) for name in batch.__dataclass_fields__}, **as_double})
+    batch = as_double(batch)
     made: list[Embedded] = []
     monkeypatch.setattr("bimp.network.embedded_from", lambda *given: made.append(embedded_from(*given)) or made[-1])
     found = result_and_gradients(network, batch)

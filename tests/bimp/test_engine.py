@@ -8,11 +8,13 @@ import torch
 from torch_geometric.data import Data
 
 from bimp.config import ModelConfig, TrainConfig, TrialConfig
-from bimp.data import GraphBatch, GraphSplit, PackedGraphs
+from bimp.data import DataError, GraphBatch, GraphSplit, PackedGraphs
 from bimp.engine import CheckpointError, EpochResult, evaluate, fit, load_network
 from bimp.losses import supervised_loss
 from bimp.measurement import DivergedError, Evaluation
 from bimp.network import Network
+from bimp.stack.team import SeedRun
+from bimp.stack.together import fit_together
 from bimp.tasks import task_of
 
 MODEL = ModelConfig(
@@ -182,6 +184,21 @@ def test_evaluate_raises_on_a_loss_that_is_not_a_number() -> None:
     broken.graphs.x[0] = float("nan")
     with pytest.raises(DivergedError, match="loss nan in evaluation"):
         evaluate(network, CONFIG, broken, "cpu")
+
+
+def test_a_split_without_graphs_is_named() -> None:
+    some, none = split(4), split(4)
+    none = replace(none, indices=none.indices[:0])
+    network = Network(CONFIG.model, task_of("digits"))
+    with pytest.raises(DataError, match=r"^digits: found no graphs in the split to evaluate on, expected"):
+        evaluate(network, CONFIG, none, "cpu")
+    with pytest.raises(DataError, match=r"^digits: found no graphs in split 'val', expected at least one$"):
+        next(fit(CONFIG, some, none))
+    with pytest.raises(DataError, match=r"^digits: found no graphs in split 'train', expected at least one$"):
+        next(fit(CONFIG, none, some))
+    seeds = [SeedRun(config=replace(CONFIG, seed=seed), train=some, validation=none) for seed in (1, 2)]
+    with pytest.raises(DataError, match="found no graphs in split 'val'"):
+        next(fit_together(seeds))
 
 
 def first_gradient(clip_norm: float | None) -> dict[str, torch.Tensor]:

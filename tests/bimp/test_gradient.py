@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch.func import functional_call
 
 from bimp.adjacency import Adjacency
+from bimp.config import ConfigError
 from bimp.gradient import BilateralGate, GateOutput
 
 A, B, C, D = range(4)
@@ -65,6 +66,26 @@ def test_four_nodes_worked_out_by_hand() -> None:
     found = dict(zip(map(tuple, batch.edge_index.t().tolist()), output.beta_hat.tolist(), strict=True))
     assert found == pytest.approx(expected, abs=1e-12)
     assert output.unsupervised_loss.item() == pytest.approx(-cut / volume + orthogonality, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"gate": "unifrom"}, "gate: found 'unifrom', expected one of bilateral, uniform"),
+        ({"normalisation": "sofmax"}, "normalisation: found 'sofmax', expected one of sigmoid, softmax"),
+        ({"cut_scope": "node"}, "cut_scope: found 'node', expected one of graph, batch"),
+        ({"cut_adjacency": "plain"}, "cut_adjacency: found 'plain', expected one of normalised, raw"),
+        ({"num_clusters": 0}, "num_clusters: found 0, expected a whole number of 1 or more"),
+        ({"num_clusters": 2.5}, "num_clusters: found 2.5, expected a whole number of 1 or more"),
+        ({"hidden_dim": 0}, "hidden_dim: found 0, expected a whole number of 1 or more"),
+        ({"sigma_m": 0.0}, "sigma_m: found 0.0, expected a number above 0"),
+        ({"sigma_m": math.nan}, "sigma_m: found nan, expected a number above 0"),
+    ],
+)
+def test_a_gate_that_there_is_not_is_refused(settings: dict[str, object], message: str) -> None:
+    given = {"row_dim": 2, "hidden_dim": 2, "num_clusters": 2, "sigma_m": 1.0, "gate": "bilateral"}
+    with pytest.raises(ConfigError, match=f"^{message}$"):
+        BilateralGate(**{**given, **settings})  # type: ignore[arg-type]
 
 
 def test_uniform_gate_differs_in_beta_hat_alone() -> None:

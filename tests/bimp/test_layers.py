@@ -16,7 +16,7 @@ from bimp.layers.gat import GATLayer
 from bimp.layers.gated_gcn import GatedGCNLayer
 from bimp.layers.gcn import GCNLayer
 from bimp.layers.graphsage import GraphSAGELayer
-from bimp.layers.row_norm import RowNorm
+from bimp.row_norm import RowNorm
 
 WIDTH = 4
 BATCH = batch_of(*GRAPHS)

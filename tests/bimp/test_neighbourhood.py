@@ -6,6 +6,7 @@ from graph_batches import GRAPHS, batch_of, in_edges
 from torch.testing import assert_close
 
 from bimp.adjacency import Adjacency
+from bimp.layers.graphsage import GraphSAGELayer
 from bimp.neighbourhood import (
     max_rectified_neighbour_rows,
     mean_neighbour_rows,
@@ -14,6 +15,7 @@ from bimp.neighbourhood import (
     sum_neighbour_rows,
     sum_over_neighbours,
 )
+from bimp.padding import Padding, RealRows
 
 BATCH = batch_of(*GRAPHS)
 EDGES = BATCH.adjacency
@@ -84,8 +86,45 @@ def test_not_a_number_reaches_sum_and_maximum() -> None:
     for reduce in (sum_neighbour_rows, max_rectified_neighbour_rows):
         reduced = reduce(rows, EDGES)
         heard = [any(u == 0 for _, u in in_edges(BATCH, node)) for node in range(NODES)]
-        assert reduced.isnan().all(1).tolist() == heard
+        assert (~reduced.isfinite()).all(1).tolist() == heard
         reduced.sum().backward()
+
+
+def star(in_neighbours: int, padded: bool) -> Adjacency:
+    """Node 0 hears all others."""
+    edge_index = torch.stack([torch.arange(1, in_neighbours + 1), torch.zeros(in_neighbours, dtype=torch.int64)])
+    real = Padding(*(RealRows(torch.ones(rows, dtype=torch.bool)) for rows in (in_neighbours + 1, in_neighbours)))
+    return Adjacency(edge_index, in_neighbours + 1, real if padded else None)
+
+
+@pytest.mark.parametrize("wants_gradient", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("in_neighbours", [1, 2, 3, 6])  # kernels find the place by two operators, for few and for many
+def test_not_a_number_is_not_lost_anywhere_in_a_neighbourhood(
+    in_neighbours: int, padded: bool, wants_gradient: bool
+) -> None:
+    edges = star(in_neighbours, padded)
+    weights = torch.arange(1.0, in_neighbours + 1)
+    for place in range(in_neighbours):
+        for given in (None, weights):
+            rows = torch.ones(in_neighbours + 1, 3)
+            rows[1 + place, 1] = torch.nan
+            largest = max_rectified_neighbour_rows(rows.requires_grad_(wants_gradient), edges, given)
+            assert largest[0].isfinite().tolist() == [True, False, True]
+            assert largest[1:].tolist() == in_neighbours * [[0, 0, 0]]
+        spoiled = max_rectified_neighbour_rows(torch.ones(in_neighbours + 1, 3), edges, weights * torch.nan)
+        assert not bool(spoiled[0].isfinite().any())
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_graphsage_lets_through_what_its_map_made_not_a_number(padded: bool) -> None:
+    """Of the three rows that node 0 hears, the last is finite, but its map an infinity less an infinity."""
+    layer = GraphSAGELayer(2).eval()
+    with torch.no_grad():
+        layer.pool.weight.copy_(torch.tensor([[1e20, -1e20], [1e20, -1e20]]))
+    rows = torch.ones(4, 2)
+    rows[3] = 1e20
+    assert layer(rows, star(3, padded))[0].isnan().all()
 
 
 def test_sum_along_edges() -> None:

@@ -8,12 +8,13 @@ import torch
 from graph_batches import DIRECTED, GRAPHS, ONE_NODE, PATH, WITH_ISOLATED, SmallGraph, batch_of
 from torch import Tensor, nn
 from torch.testing import assert_close
+from torch_geometric.data import Data
 
 from bimp.config import BACKBONES, ConfigError, ModelConfig, Placement
 from bimp.data.batch import GraphBatch
 from bimp.head import read_out
-from bimp.layers.row_norm import RowNorm
 from bimp.network import Network
+from bimp.row_norm import RowNorm
 from bimp.tasks import TASKS, TaskKind, TaskSpec
 
 EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
@@ -227,12 +228,61 @@ def test_every_parameter_of_a_bilateral_network_learns() -> None:
         assert idle == []
 
 
+@pytest.mark.parametrize("first", [torch.inference_mode, torch.no_grad])
+@pytest.mark.parametrize("gate", ["bilateral", "uniform"])
+@EVERY_BACKBONE
+def test_a_batch_can_be_trained_on_whatever_saw_it_first(backbone: str, gate: str, first: type) -> None:
+    task = task_of_kind("graph_classification")
+    network = network_of(model_of(backbone, gate=gate), task).train()
+
+    def gradients(batch: GraphBatch) -> list[Tensor]:
+        output = network(batch)
+        loss = output.scores.square().sum() + output.unsupervised_loss
+        return list(torch.autograd.grad(loss, list(network.parameters()), allow_unused=True, materialize_grads=True))
+
+    batch = filled(*GRAPHS)
+    with first():
+        network(batch)
+    assert all(map(torch.equal, gradients(batch), gradients(filled(*GRAPHS))))
+
+
 def test_unsorted_edges_are_refused() -> None:
     batch = filled(PATH)
     backwards = replace(batch, edge_index=batch.edge_index.flip(1))
     assert any(later < earlier for earlier, later in pairwise(backwards.edge_index[1].tolist()))
     with pytest.raises(ValueError, match="sorted by destination"):
         network_of(model_of("gcn"), task_of_kind("graph_regression"))(backwards)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"edge_index": [[0, 3, 0, 0], [1, 2, 2, 2]]}, "batch.edge_index: found nodes 0 to 3, expected 0 to 2"),
+        ({"edge_index": [[0, 1, 1, 1], [1, 2, 2, 9]]}, "batch.edge_index: found nodes 0 to 9, expected 0 to 2"),
+        ({"edge_index": [[-1, 2, 2, 2], [1, 2, 2, 2]]}, "batch.edge_index: found nodes -1 to 2, expected 0 to 2"),
+        ({"edge_index": [[0, 2, 2, 2], [-9, 2, 2, 2]]}, "batch.edge_index: found nodes -9 to 2, expected 0 to 2"),
+        ({"edge_index": [[0.0] * 4, [1.0] * 4]}, "batch.edge_index: found torch.float32, expected torch.int64"),
+        ({"x": [[1.0, 2.0]] * 3}, r"batch.x: found \[3, 2\], expected 3 columns"),
+        ({"x": [1, 2, 3]}, r"batch.x: found \[3\], expected 3 columns"),
+        ({"x": [[1.0, 2.0, 3.0]] * 3}, "batch.x: found torch.float32, expected torch.float64 as the network has it"),
+        ({"edge_attr": [[1.0, 2.0]] * 3}, "batch.edge_attr: found 3 rows, expected 4, one an edge"),
+        ({"edge_index": [[0, 1], [1, 2]]}, "batch.edge_attr: found 4 rows, expected 2, one an edge"),
+        ({"edge_attr": [1, 2, 3, 4]}, r"batch.edge_attr: found \[4\], expected 2 columns"),
+    ],
+)
+def test_a_batch_that_is_none_is_told_in_one_line(given: dict[str, list[list[float]]], message: str) -> None:
+    network = network_of(model_of("gated_gcn"), task_of_kind("graph_regression"))
+    batch = replace(filled(PATH), **{name: torch.tensor(values) for name, values in given.items()})
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        network(batch)
+
+
+def test_inputs_of_another_dataset_and_graphs_of_another_library_are_told_apart() -> None:
+    numbers = network_of(model_of("gcn"), ZINC)
+    with pytest.raises(ValueError, match=r"^batch.x: found torch.float64 \[3, 3\], expected one whole .* below 28$"):
+        numbers(filled(PATH))
+    with pytest.raises(TypeError, match=r"^batch: found Data, expected a GraphBatch; bimp.data.PackedGraphs.pack\("):
+        numbers(Data(x=torch.zeros(3), edge_index=torch.empty(2, 0)))
 
 
 def test_missing_edge_inputs_are_named() -> None:

@@ -16,8 +16,8 @@ from bimp.layers.gat import GATLayer
 from bimp.layers.gated_gcn import GatedGCNLayer
 from bimp.layers.gcn import GCNLayer
 from bimp.layers.graphsage import GraphSAGELayer
-from bimp.layers.row_norm import RowNorm
 from bimp.losses import min_cut_loss, orthogonality_loss
+from bimp.row_norm import RowNorm
 
 BATCH = batch_of(*GRAPHS)
 NODES, EDGES = BATCH.num_nodes, BATCH.num_edges

@@ -16,9 +16,9 @@ from torch.testing import assert_close
 
 from bimp.config import ModelConfig
 from bimp.data.batch import GraphBatch
-from bimp.layers.row_norm import RowNorm
 from bimp.network import Network
 from bimp.released import ReleasedError, load_config, load_network, read_checkpoint
+from bimp.row_norm import RowNorm
 from bimp.tasks import TaskSpec, task_of
 
 DATASETS = ["ZINC", "MNIST", "CIFAR10", "TSP", "SBM_CLUSTER", "SBM_PATTERN", "DD", "ENZYMES", "PROTEINS_full"]

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from bimp.layers.row_norm import RowNorm
 from bimp.padding import RealRows
+from bimp.row_norm import RowNorm
 
 
 def norm() -> RowNorm:

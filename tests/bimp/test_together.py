@@ -21,7 +21,7 @@ from bimp.config import BACKBONES, Backbone, ModelConfig, TrainConfig, TrialConf
 from bimp.data import GraphBatch, GraphSplit, PackedGraphs
 from bimp.data.positional import positional_encodings
 from bimp.engine import EpochResult, Evaluation, fit
-from bimp.layers.row_norm import RowNorm
+from bimp.row_norm import RowNorm
 from bimp.semantics import Semantics, preset
 from bimp.stack.batch import StackedBatch, without_graphs
 from bimp.stack.parts import Parts

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import torch
 from bimp.data import SOURCES, DataError, PreparedDataset, load_or_prepare, open_prepared, prepare
 from bimp.data.cluster import Cluster
 from bimp.data.positional import laplacian_eigenvectors
-from bimp.data.source import SourceGraphs
+from bimp.data.source import SPLIT_NAMES, SourceGraphs
 from bimp.tasks import TASKS
 
 
@@ -246,6 +247,28 @@ def test_splits_and_folds_that_do_not_exist_are_refused(tmp_path: Path) -> None:
         dataset.split("valid")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="found fold 0, expected none"):
         dataset.split("train", 0)
+
+
+@pytest.mark.parametrize("folds", [1, 3])
+def test_a_split_without_graphs_is_never_prepared(tmp_path: Path, folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Cluster.build
+
+    def without_validation(self: Cluster, *given: Any, **asked: Any) -> SourceGraphs:
+        built = build(self, *given, **asked)
+        splits = {name: (built.splits[name][0],) * folds for name in SPLIT_NAMES}
+        return replace(built, splits={**splits, "val": (*splits["val"][1:], torch.arange(0))})
+
+    monkeypatch.setattr(Cluster, "build", without_validation)
+    of_fold = "" if folds == 1 else " of fold 2"
+    with pytest.raises(DataError, match=rf"^cluster: found no graphs in split 'val'{of_fold}, expected at least one$"):
+        prepare("cluster", tmp_path, size=2)
+    assert visible(tmp_path) == []
+    with monkeypatch.context() as patch:  # as an older version of this package would have left it
+        patch.setattr("bimp.data.preparation.require_graphs", lambda *_: None)
+        with pytest.raises(DataError, match=rf"cluster: found no graphs in split 'val'{of_fold}, .*cluster --force"):
+            prepare("cluster", tmp_path, size=2)
+    with pytest.raises(DataError, match=rf"cluster: found no graphs in split 'val'{of_fold}, .*cluster --force"):
+        open_prepared("cluster", tmp_path)
 
 
 def test_importing_loads_neither_image_and_tour_libraries_nor_the_datasets_of_pyg() -> None:

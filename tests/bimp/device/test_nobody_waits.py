@@ -61,7 +61,7 @@ def test_between_the_board_s_two_ends_nobody_waits(
 ) -> None:
     if not padded:
         monkeypatch.setattr("bimp.device.run.capture_on", lambda *_: None)
-        monkeypatch.setattr("bimp.network._require_sorted", lambda _: None)  # looked at in main memory only
+        monkeypatch.setattr("bimp.network.require_sorted_edges", lambda _: None)  # looked at in main memory only
     config = trial(dataset, backbone, semantics=semantics, model={"pos_enc_dim": 2}, clip_norm=0.1)
     train, validation = drawn(dataset, 12, encodings=2), drawn(dataset, 7, seed=1, encodings=2)
     network = Network(config.model, task_of(dataset))
@@ -78,7 +78,7 @@ def test_nor_where_seeds_are_trained_together(
     watched: None, monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
 ) -> None:
     monkeypatch.setattr("bimp.stack.team.has_own_path", lambda _: True)
-    monkeypatch.setattr("bimp.network._require_sorted", lambda _: None)  # looked at in main memory only
+    monkeypatch.setattr("bimp.network.require_sorted_edges", lambda _: None)  # looked at in main memory only
     config = trial(dataset, backbone, semantics=semantics, model={"pos_enc_dim": 2}, clip_norm=0.1)
     whole = drawn(dataset, 20, encodings=2)
     runs = [
