@@ -42,6 +42,7 @@ format: $(READY) ## put the code into shape
 
 bench: $(READY) ## what a step costs, as ratios measured in one run, and what a large study takes to run and to read
 	$(BIN)/python -m benchmarks.step
+	$(BIN)/python -m benchmarks.kernels
 	$(BIN)/python -m benchmarks.batch_sizes
 	$(BIN)/python -m benchmarks.node_data
 	$(BIN)/python -m benchmarks.gpu_step

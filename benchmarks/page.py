@@ -14,7 +14,7 @@ from study.provenance import library_versions
 
 WIDTH = 120
 PERFORMANCE = Path(__file__).parent.parent / "docs" / "performance.md"
-PARTS = ("step", "batch_sizes", "node_data", "gpu_step", "seeds_together", "precision", "paper_cost")
+PARTS = ("step", "kernels", "batch_sizes", "node_data", "gpu_step", "seeds_together", "precision", "paper_cost")
 """The parts of that page in their order, each named by the benchmark that writes it: ``python -m benchmarks.NAME``."""
 
 
