@@ -110,13 +110,20 @@ def _pairs(summaries: Sequence[CellSummary]) -> list[Pair]:
 def _vanilla_of(gated: CellSummary, vanillas: Sequence[CellSummary]) -> CellSummary | None:
     """The vanilla cell of the same backbone, semantics, layers and budget; None without one, or a single closest."""
     candidates = [vanilla for vanilla in vanillas if _comparable(gated, vanilla)]
-    closeness = [
-        sum(getattr(gated.chosen, key) == getattr(vanilla.chosen, key) for key in ("layers", "budget", "hidden_dim"))
-        + sum(getattr(gated.cell, key) == getattr(vanilla.cell, key) for key in ("departures", "pos_enc_dim"))
-        for vanilla in candidates
-    ]
+    closeness = [_closeness(gated, vanilla) for vanilla in candidates]
     closest = [place for place, value in enumerate(closeness) if value == max(closeness)]
     return candidates[closest[0]] if len(closest) == 1 else None
+
+
+def _closeness(gated: CellSummary, vanilla: CellSummary) -> tuple[int, int, int]:
+    """In how much two comparable cells agree beside that; where the first are equal the second decides, and so on."""
+    departures = set(gated.cell.departures) ^ set(vanilla.cell.departures)
+    return (
+        sum(getattr(gated.chosen, key) == getattr(vanilla.chosen, key) for key in ("layers", "budget", "hidden_dim"))
+        + sum(getattr(gated.cell, key) == getattr(vanilla.cell, key) for key in ("departures", "pos_enc_dim")),
+        -len(departures),
+        len(set(gated.cell.other_settings or ()) & set(vanilla.cell.other_settings or ())),
+    )
 
 
 def _comparable(gated: CellSummary, vanilla: CellSummary) -> bool:

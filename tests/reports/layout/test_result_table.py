@@ -272,3 +272,48 @@ def test_a_gated_model_faces_the_vanilla_one_with_its_encodings(tmp_path: Path) 
         ("GCN (pos enc dim 0)", ""),
         ("GCN (pos enc dim 8)", "bi-GCN"),
     ]
+
+
+def of_precision(cell: Cell, precision: str, **others: Any) -> Cell:
+    return {**cell, "id": f"{cell['id']}-{precision}", "other_settings": {"precision": precision, **others}}
+
+
+def test_a_gated_model_faces_the_vanilla_one_of_its_other_settings(tmp_path: Path) -> None:
+    models = [
+        of_precision(make("zinc", "gcn", seeds=[1, 2]), precision, readout="mean")
+        for make in (vanilla, gated)
+        for precision in ("float32", "bfloat16")
+    ]
+    # 0.4 is worse than the 0.3 that it faces, and better than the 0.5 that it does not; 0.45 is better than that.
+    table = table_of(tmp_path, models, [[0.3, 0.3], [0.5, 0.5], [0.4, 0.4], [0.45, 0.45]])
+    assert shape(table)[0][0] == [
+        ("GCN (precision float32)", "bi-GCN (precision float32)"),
+        ("GCN (precision bfloat16)", "bi-GCN (precision bfloat16)"),
+    ]
+    assert marks(table) == [PLAIN, PLAIN, PLAIN, BETTER]
+    assert [entry.faces for entry in table.entries if entry.faces] == [cell["id"] for cell in models[:2]]
+
+
+def test_other_settings_tell_models_apart_whose_searches_chose_other_values(tmp_path: Path) -> None:
+    cells = [of_precision(gated("zinc", "gcn", num_clusters=None, seeds=[1]), name) for name in ("float32", "bfloat16")]
+    trials = [trial(cell, 1, 0.5, num_clusters=count) for cell, count in zip(cells, (8, 5), strict=True)]
+    table = build_table(load_results(write_study(tmp_path, cells, trials)))
+    assert shape(table) == [[[("", "bi-GCN (K=8, precision float32)"), ("", "bi-GCN (K=5, precision bfloat16)")]]]
+
+
+def test_departures_of_gates_alone_do_not_hide_the_vanilla_model(tmp_path: Path) -> None:
+    symmetric = {"gcn_normalisation": "symmetric"}
+    cells = [
+        vanilla("zinc", "gcn", id="mean"),
+        vanilla("zinc", "gcn", id="symmetric", departures=symmetric),
+        gated("zinc", "gcn", id="g", departures={"metric_bias": True}),
+        gated("zinc", "gcn", id="s", departures={"metric_bias": True, **symmetric}),
+    ]
+    assert [entry.faces for entry in table_of(tmp_path, cells).entries if entry.faces] == ["mean", "symmetric"]
+
+
+def test_of_a_plan_without_other_settings_no_model_is_told_apart_by_them(tmp_path: Path) -> None:
+    older = [vanilla("zinc", "gcn"), gated("zinc", "gcn")]
+    table = table_of(tmp_path, older)
+    assert shape(table)[0][0] == [("GCN", "bi-GCN")]
+    assert {entry.summary.cell.other_settings for entry in table.entries} == {None}
