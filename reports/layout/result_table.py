@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from reports.published.data_size import amount_text, has_other_size
 from reports.records.load import StudyResults
 from reports.records.plan import PlanCell
 from reports.summary.labels import Label, is_vanilla_cell, label_cells
@@ -71,8 +72,28 @@ def build_table(results: StudyResults) -> ResultTable:
         study=results.plan.study,
         caption=caption(results.plan.caption, summaries),
         blocks=blocks,
-        notes=notes(labelled, trials_outside_plan(results)),
+        notes=(*_other_sizes(results, summaries), *notes(labelled, trials_outside_plan(results))),
     )
+
+
+OTHER_SIZES = "Trained and tested on another number of graphs than the paper's dataset of that name has:"
+"""Heading of the note on them."""
+
+
+def _other_sizes(results: StudyResults, summaries: Sequence[CellSummary]) -> tuple[Note, ...]:
+    cells = {summary.cell.id: summary.cell for summary in summaries}
+    fingerprints = dict.fromkeys(
+        (cells[trial.cell].dataset, trial.data_fingerprint)
+        for trial in results.trials
+        if trial.phase == "confirm" and trial.cell in cells
+    )
+    other = [
+        (dataset, results.data[found])
+        for dataset, found in fingerprints
+        if found in results.data and has_other_size(results.data[found])
+    ]
+    items: tuple[Text, ...] = tuple((f"{used.title}: {amount_text(used)}",) for _, used in other)
+    return (Note(heading=OTHER_SIZES, items=items, about=tuple(dataset for dataset, _ in other)),) if other else ()
 
 
 Pair = tuple[CellSummary | None, CellSummary | None]

@@ -61,7 +61,8 @@ def merge_studies(
             trials += _of_cell(_unique_id(outside, names[number], taken), found)
     note = Note(heading=GIVEN_WAY, items=tuple(given_way), about=tuple(shown[cell] for cell in gave_way))
     plan = Plan(study="+".join(study.plan.study for study in studies), caption=_caption(studies), cells=tuple(cells))
-    return StudyResults(plan=plan, trials=tuple(trials)), (note,) if given_way else ()
+    data = {fingerprint: used for study in studies for fingerprint, used in study.data.items()}
+    return StudyResults(plan=plan, trials=tuple(trials), data=data), (note,) if given_way else ()
 
 
 def _identity(cell: PlanCell, same: Sequence[str]) -> tuple[object, ...]:

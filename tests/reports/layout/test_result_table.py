@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from made_studies import Cell, gated, runs, trial, vanilla, write_study
+import pytest
+from made_studies import Cell, gated, runs, trial, vanilla, write_study, write_used_data
 
-from reports.layout.result_table import ResultTable, build_table
+from reports.layout.result_table import OTHER_SIZES, ResultTable, build_table
 from reports.records.load import load_results
 from reports.summary.labels import BACKBONE_NAMES
 from reports.summary.marks import Mark
@@ -317,3 +318,26 @@ def test_of_a_plan_without_other_settings_no_model_is_told_apart_by_them(tmp_pat
     table = table_of(tmp_path, older)
     assert shape(table)[0][0] == [("GCN", "bi-GCN")]
     assert {entry.summary.cell.other_settings for entry in table.entries} == {None}
+
+
+@pytest.mark.parametrize(
+    ("title", "train", "told"),
+    [
+        ("ZINC", 1_000, ["ZINC: 1,200 graphs (train 1,000, val 100, test 100), where the paper has 12,000"]),
+        ("ZINC", 11_800, []),
+        ("Digits", 1_000, []),  # which the paper has not
+    ],
+)
+def test_data_of_another_size_than_the_papers_is_told_below_the_table(
+    tmp_path: Path, title: str, train: int, told: list[str]
+) -> None:
+    cells = [vanilla(title.lower(), "gcn"), gated(title.lower(), "gcn")]
+    write_study(tmp_path, cells, [record for cell in cells for record in runs(cell, [0.5] * 4)])
+    results = load_results(write_used_data(tmp_path, title, train=train, val=100, test=100))
+    noted = [note for note in build_table(results).notes if note.heading == OTHER_SIZES]
+    assert [plain(part) for note in noted for item in note.items for part in item] == told
+
+
+def test_of_a_study_that_kept_nothing_of_its_data_nothing_is_told(tmp_path: Path) -> None:
+    table = table_of(tmp_path, [vanilla("zinc", "gcn", seeds=[1])], [[0.5]])
+    assert OTHER_SIZES not in [note.heading for note in table.notes]
