@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,26 @@ def test_a_cell_without_a_number_is_missing_from_a_response_with_its_name(tmp_pa
     assert skipped(results, "response to K between cells") == [
         "ZINC bi-GCN (K=16) 100k L4: no confirm run has a test metric"
     ]
+
+
+@pytest.mark.parametrize(
+    ("sampled", "told"),
+    [
+        # Given values stand on the axis, sampled ones beside round numbers: their many digits would touch.
+        ([0.1, 1.0, 10.0], ["0.1", "1", "10"]),
+        ([0.13402301, 0.32080412, 1.5799213, 4.1872729], ["0.2", "0.5", "1", "2"]),
+        ([0.020187, 0.31415926, 9.87654321], ["0.1", "1", "10"]),
+        # Between these are no two round numbers.
+        ([0.2134567, 0.3456789, 0.4999999], ["0.213", "0.5"]),
+    ],
+)
+def test_ticks_of_sampled_values_do_not_touch(tmp_path: Path, sampled: list[float], told: list[str]) -> None:
+    trials = [searched(place, value, 4 + place, 0.5, "finished") for place, value in enumerate(sampled)]
+    found = picture(write_study(tmp_path, [gate_search(rungs=[50])], trials), "response-sigma_m")
+    (axes,) = found.figure.axes
+    low, high = axes.get_xlim()
+    ticks = [label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
+    assert [label.get_text() for label in ticks] == told
+    found.figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in ticks]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
