@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from reports.check.choice import choices, edges, tests_in_search
-from reports.check.fairness import budgets, parameters, trained_epochs, tuning_efforts
+from reports.check.fairness import budgets, other_settings, parameters, trained_epochs, tuning_efforts
 from reports.check.finding import Check, Finding, Severity
 from reports.check.provenance import (
     between_studies,
@@ -36,6 +36,7 @@ CHECKS: tuple[Check, ...] = (
     parameters,
     tuning_efforts,
     trained_epochs,
+    other_settings,
     tests_in_search,
     choices,
     edges,
