@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from made_studies import Cell, gated, runs, trial, vanilla, write_study, write_used_data
 
-from reports.layout.result_table import OTHER_SIZES, ResultTable, build_table
+from reports.layout.result_table import OTHER_SIZES, UNDECIDED, ResultTable, build_table
 from reports.records.load import load_results
 from reports.summary.labels import BACKBONE_NAMES
 from reports.summary.marks import Mark
@@ -341,3 +341,14 @@ def test_data_of_another_size_than_the_papers_is_told_below_the_table(
 def test_of_a_study_that_kept_nothing_of_its_data_nothing_is_told(tmp_path: Path) -> None:
     table = table_of(tmp_path, [vanilla("zinc", "gcn", seeds=[1])], [[0.5]])
     assert OTHER_SIZES not in [note.heading for note in table.notes]
+
+
+def test_a_gated_model_that_faces_none_of_several_is_told_below_the_table(tmp_path: Path) -> None:
+    several = [vanilla("zinc", "gcn", id=name, other_settings={"readout": name}) for name in ("mean", "sum")]
+    between = gated("zinc", "gcn", other_settings={"readout": "max"})
+    cells = [*several, between, gated("zinc", "gat"), vanilla("tsp", "gat")]
+    table = table_of(tmp_path, cells)
+    (note,) = (note for note in table.notes if note.heading == UNDECIDED)
+    # GAT has no vanilla model on ZINC: that is seen.
+    assert [[plain(part) for part in item] for item in note.items] == [["ZINC, ", "bi-GCN"]]
+    assert note.about == (between["id"],)
