@@ -252,6 +252,8 @@ def _one_line_errors() -> Iterator[None]:
         yield
     except (ResultsError, RecordError) as error:
         _fail(str(error))
+    except BrokenPipeError:
+        raise  # who read our output has enough: no error, and typer ends without a word
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}; name another place" if error.filename else str(error))
     except Exception as error:
