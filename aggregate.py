@@ -226,14 +226,12 @@ def _layouts(
 def _write_study_tables(
     results: Sequence[Path], out: Path, layouts: Sequence[Layout], bold: Literal["paper", "significant"]
 ) -> None:
-    from rich.console import Console
-
-    from reports import render_terminal, write_tables
-    from reports.tables.terminal import WIDTH
+    from reports import write_tables
+    from reports.tables.terminal import print_terminal
     from reports.tables.write import write_compared
 
     files = write_compared(write_tables(results, out, bold, layouts), out)
-    Console(width=WIDTH, highlight=False).print(render_terminal(files.table))
+    print_terminal(files.table, sys.stdout)
     _show(files.paths)
     for line in files.unfit:
         print("left out:", line, file=sys.stderr)
@@ -254,6 +252,8 @@ def _one_line_errors() -> Iterator[None]:
         yield
     except (ResultsError, RecordError) as error:
         _fail(str(error))
+    except BrokenPipeError:
+        raise  # who read our output has enough: no error, and typer ends without a word
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}; name another place" if error.filename else str(error))
     except Exception as error:

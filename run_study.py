@@ -183,7 +183,7 @@ def status(
 @app.command()
 def best(
     results: Results,
-    cell: Annotated[str | None, typer.Argument(metavar="CELL", help="The cell's name; else all of them.")] = None,
+    cell: Annotated[str | None, typer.Argument(metavar="CELL", help="Its id, or words of its name; else all.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -195,10 +195,20 @@ def best(
     force: Annotated[bool, typer.Option(help="Write over what is there.")] = False,
 ) -> None:
     """Write the best configuration of CELL, or of every cell, as a study file that runs as it is."""
-    from study.best import best_of_study
+    from study.best import NoSuchCellError, best_of_study
     from study.best_file import best_study_text, write_best
 
-    found = best_of_study(results, cell)
+    try:
+        found = best_of_study(results, cell)
+    except NoSuchCellError:
+        from reports.evidence.cell_evidence import evidence
+        from reports.evidence.find_cell import find_cell
+        from study.results import ResultsFolder
+
+        if cell is None or not ResultsFolder(results).plan_file.exists():
+            raise
+
+        found = best_of_study(results, find_cell(evidence(results), cell).cell)
     if out is None:
         sys.stdout.write(best_study_text(found.cells, found.spec))
     else:

@@ -28,6 +28,10 @@ class BestError(ValueError):
     """A cell that is not there or has no configuration to give yet; says which there are."""
 
 
+class NoSuchCellError(BestError):
+    """The study has no cell of that id."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BestConfiguration:
     """What a cell would be confirmed with.
@@ -73,7 +77,7 @@ def best_of_study(results: Path, cell: str | None = None) -> BestOfStudy:
 
     Raises:
         NoStudyError, StoreAccessError: there is no study in ``results``.
-        BestError: there is no such cell, or no cell asked for has a trial that went all the way.
+        NoSuchCellError: there is no such cell. BestError: no cell asked for has a trial that went all the way.
         SpecError, JournalError, RecordError: the study, its journal or a record cannot be read.
     """
     folder = ResultsFolder(results)
@@ -100,7 +104,7 @@ def _cells(planned: StudyPlan, results: Path, wanted: str | None) -> Sequence[Ce
     chosen = [cell for cell in planned.cells if cell.id == wanted]
     if not chosen:
         names = ", ".join(cell.id for cell in planned.cells)
-        raise BestError(f"{results}: study {planned.name} has no cell {wanted}; it has {names}")
+        raise NoSuchCellError(f"{results}: study {planned.name} has no cell {wanted}; it has {names}")
     return chosen
 
 

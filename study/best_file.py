@@ -220,7 +220,7 @@ def _origin(best: BestConfiguration) -> Iterator[str]:
     if not best.cell.trials:
         yield "nothing is searched in it: it has this one configuration"
     elif trial is not None:
-        yield f"search trial {trial.key}, number {trial.number} of its cell, from 0"
+        yield f"search trial {trial.key}, number {trial.number} (counted from 0) of its cell"
         yield f"rank 1 of {best.candidates} that went all the way; in all {_ended(best.ended)}"
         yield f"validation {metric} {trial.val_metric} after epoch {trial.num_epochs}"
         if not best.search_is_over:

@@ -38,6 +38,7 @@ from study.spec import ResourcesSpec, StudySpec, read_study, study_text
 from study.store_access import refused_by_store
 from study.tracking import MirrorThread, default_tracking_uri, require_tracking_uri
 from study.tune_bridge import tune_study
+from study.used_data import keep_used_data
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ def _run_to_its_end(
         interruption.patience_s = UNWINDING_S
         for note in claim(folder, study_file, text, spec, plan):
             tell(note)
-        fingerprints = _checked_data(plan, options.data, tell)
+        fingerprints = _checked_data(plan, options.data, folder, tell)
         assign = Assignments(spec, folder, options, fingerprints)
         coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign, lease.attempt)
         if not coordinator.done:
@@ -269,7 +270,7 @@ def _amount(coordinator: StudyCoordinator) -> str:
     return ", ".join(f"{count} {name if count == 1 else f'{name}s'}" for count, name in counted)
 
 
-def _checked_data(plan: StudyPlan, root: Path, tell: Tell) -> dict[str, str]:
+def _checked_data(plan: StudyPlan, root: Path, folder: ResultsFolder, tell: Tell) -> dict[str, str]:
     """The fingerprint of every dataset of the plan, prepared where it is missing and checked where it is there."""
     require_folder(root, "--data")
     fingerprints = {}
@@ -280,5 +281,6 @@ def _checked_data(plan: StudyPlan, root: Path, tell: Tell) -> dict[str, str]:
         load_or_prepare(name, root, positional_encodings=count)
         dataset = open_prepared(name, root, verify=True)
         tell(dataset.describe())
+        keep_used_data(folder, [dataset])
         fingerprints[name] = dataset.fingerprint
     return fingerprints

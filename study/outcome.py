@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from reports import TableFiles, render_terminal
-from reports.tables.terminal import WIDTH
+from reports import TableFiles
+from reports.tables.terminal import print_terminal
 from study.location import absolute
 from study.results import ResultsFolder
 from study.tracking import default_tracking_uri, masked, to_fill_in, ui_command, ui_page
@@ -17,8 +17,7 @@ def print_outcome(files: TableFiles, results: Path, mlflow: str | None, console:
     """Show the table and every path; ``mlflow`` is the tracking URI that the study was given, if any."""
     folder = ResultsFolder(absolute(results))
     tracking_uri = mlflow or default_tracking_uri(folder.root)
-    # A narrower terminal wraps the lines; cutting the table to it would lose numbers.
-    Console(file=console.file, width=WIDTH, highlight=False).print(render_terminal(files.table))
+    print_terminal(files.table, console.file)
     for title, place in (
         ("tables", ", ".join(map(str, files.paths))),
         ("records", f"{folder.records}/*.parquet"),

@@ -24,9 +24,9 @@ class ResultsFolder:
     ``records/KEY.parquet`` sealed records, the truth, ``records/compacted.parquet`` many of them in one file;
     ``live/KEY/ATTEMPT/`` record, checkpoint and, at its end, weights of a trial under way;
     ``weights/KEY.pt`` final weights of a confirm trial; ``smoothing/KEY.parquet`` how alike its rows become;
-    ``study.yaml`` and ``plan.json`` what was asked for; ``earlier/`` study files of cells that were dropped since;
-    ``journal/`` what was begun; ``lease/`` who works here; ``log.jsonl`` what happened when; ``mlflow.db`` the mirror;
-    ``tables/`` what was made of it.
+    ``study.yaml`` and ``plan.json`` what was asked for; ``data.json`` what the data holds; ``earlier/`` study files of
+    cells that were dropped since; ``journal/`` what was begun; ``lease/`` who works here; ``log.jsonl`` what happened
+    when; ``mlflow.db`` the mirror; ``tables/`` what was made of it.
 
     A trial is attempted anew when its worker is lost and when the study is started again. Each attempt has a folder of
     its own (:func:`attempt_name`): a worker that everybody gave up, and that still writes, disturbs none.
@@ -58,6 +58,11 @@ class ResultsFolder:
     @property
     def plan_file(self) -> Path:
         return self.root / "plan.json"
+
+    @property
+    def data_file(self) -> Path:
+        """What the datasets hold, by fingerprint."""
+        return self.root / "data.json"
 
     @property
     def journal(self) -> Path:

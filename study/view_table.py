@@ -46,7 +46,7 @@ class CellTable:
 
     def height(self, line: CellLine) -> int:
         """Lines that a cell takes: its name is folded where it is too long."""
-        return -(-len(line.goal.cell) // self.room)
+        return len(folded(line.goal.cell, self.room))
 
     def rows(self, shown: Iterable[CellLine]) -> list[Text]:
         """The heading, and every cell."""
@@ -58,9 +58,20 @@ class CellTable:
         return [cut(text, self.width) for row in (heading, *cells) for text in row]
 
     def _row(self, name: str, numbers: Sequence[str], style: Style | None) -> list[Text]:
-        first, *folded = [name[start : start + self.room] for start in range(0, len(name), self.room)]
+        first, *rest = folded(name, self.room)
         aligned = "".join(f"{_GAP}{number:>{width}}" for number, width in zip(numbers, self.widths, strict=True))
-        return [Text(f"{first:{self.room}}{aligned}", style or ""), *(Text(part, style or "") for part in folded)]
+        return [Text(f"{first:{self.room}}{aligned}", style or ""), *(Text(part, style or "") for part in rest)]
+
+
+def folded(name: str, room: int) -> list[str]:
+    """The name of a cell in lines of at most ``room`` letters, parted behind a hyphen or underscore if one is near."""
+    lines = []
+    while len(name) > room:
+        near = max(name.rfind(mark, 0, room) for mark in "-_") + 1
+        end = near if near > room // 2 else room
+        lines.append(name[:end])
+        name = name[end:]
+    return [*lines, name]
 
 
 def _all_columns(view: StudyView) -> list[tuple[str, Callable[[CellLine], str]]]:

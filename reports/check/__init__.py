@@ -6,9 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from reports.check.choice import choices, edges, tests_in_search
-from reports.check.fairness import budgets, parameters, trained_epochs, tuning_efforts
+from reports.check.fairness import budgets, other_settings, parameters, trained_epochs, tuning_efforts
 from reports.check.finding import Check, Finding, Severity
-from reports.check.provenance import between_studies, code_states, data_fingerprints, library_versions, strangers
+from reports.check.provenance import (
+    between_studies,
+    code_states,
+    data_fingerprints,
+    data_sizes,
+    library_versions,
+    strangers,
+)
 from reports.check.runs import cut_short, doubled_and_unasked_runs, missing_runs, search_ends, spreads
 from reports.check.training import rung_orders, still_gates
 from reports.check.values import impossible_values, other_metrics
@@ -22,12 +29,14 @@ CHECKS: tuple[Check, ...] = (
     doubled_and_unasked_runs,
     strangers,
     data_fingerprints,
+    data_sizes,
     code_states,
     library_versions,
     budgets,
     parameters,
     tuning_efforts,
     trained_epochs,
+    other_settings,
     tests_in_search,
     choices,
     edges,

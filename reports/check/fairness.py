@@ -38,6 +38,12 @@ UNEQUAL_EPOCHS = Kind(
     effect="the arm that was trained for longer had the advantage",
     mend="give both arms the same max_epochs and pruning, or say what each had",
 )
+UNEQUAL_SETTINGS = Kind(
+    name="unequal-settings",
+    severity="warns",
+    effect="the gate is not all in which the arms differ, so a difference in their numbers may not be the gate's",
+    mend="give both arms the same values, or add the vanilla arm that has those of the gated one",
+)
 
 
 def budgets(facts: StudyFacts) -> Iterator[Finding]:
@@ -84,6 +90,20 @@ def trained_epochs(facts: StudyFacts) -> Iterator[Finding]:
             told = [" and ".join(map(str, found)) for found in limits]
             found = f"its runs may train for {told[0]} epochs, against {told[1]} of {vanilla.name}"
             yield UNEQUAL_EPOCHS.in_cell(facts, gated, found, (*gated.counted, *vanilla.counted))
+
+
+def other_settings(facts: StudyFacts) -> Iterator[Finding]:
+    """Facing arms that are to differ in their gate and were given other settings of model or training, too."""
+    for gated, vanilla in facts.facing():
+        ours, theirs = (dict(cell.cell.other_settings or ()) for cell in (gated, vanilla))
+        differing = [
+            f"{name} {value}, against {theirs[name]}"
+            for name, value in ours.items()
+            if theirs.get(name, value) != value and name != "max_epochs"  # of which trained_epochs tells
+        ]
+        if differing:
+            found = f"{'; '.join(differing)} of {vanilla.name}, which it faces"
+            yield UNEQUAL_SETTINGS.in_cell(facts, gated, found, ())
 
 
 def _severity(gated: CellFacts, vanilla: CellFacts) -> Severity:

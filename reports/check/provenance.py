@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from reports.check.finding import Finding, Kind, counted_text
 from reports.evidence.study_facts import CellFacts, StudyFacts
+from reports.published.data_size import amount_text, has_other_size
 from reports.records.details import TrialDetails
 
 Value = TypeVar("Value", bound=Hashable)
@@ -41,6 +42,12 @@ MIXED_DATA = Kind(
     severity="forbids",
     effect="runs or cells were trained or chosen on different data, so their numbers cannot be compared",
     mend="prepare the dataset once and run the study again in a new results folder",
+)
+OTHER_SIZE = Kind(
+    name="other-size",
+    severity="warns",
+    effect="the table names a dataset of which these numbers are not; of fewer graphs they are worse and vary more",
+    mend="prepare the dataset without --size and run the study in a new results folder, or say in the text how many",
 )
 MIXED_LIBRARIES = Kind(
     name="mixed-libraries",
@@ -112,6 +119,15 @@ def data_fingerprints(facts: StudyFacts) -> Iterator[Finding]:
             trials = _counted(cells)
             found = _by(trials, _data)
             yield MIXED_DATA.in_study(facts, title, f"cells that are compared are of data {_told(found)}", trials)
+
+
+def data_sizes(facts: StudyFacts) -> Iterator[Finding]:
+    """Data with another number of graphs than the paper's dataset of that name."""
+    for title, cells in _datasets(facts):
+        for fingerprint, trials in _by(_counted(cells), _data).items():
+            used = facts.data.get(fingerprint)
+            if used is not None and has_other_size(used):
+                yield OTHER_SIZE.in_study(facts, title, f"runs on {amount_text(used)}", trials)
 
 
 def library_versions(facts: StudyFacts) -> Iterator[Finding]:

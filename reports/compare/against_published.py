@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,7 @@ from reports.published.protocol_flags import Flag, OurSide, gated_layers, model_
 from reports.published.rows import OtherRow, PaperRow, benchmark_rows, later_rows, paper_rows
 from reports.records.details import mapping_of
 from reports.records.load import StudyResults, Trial
+from reports.records.used_data import UsedData
 from reports.summary.labels import Label
 from reports.summary.summarise import CellSummary, current_configuration
 from reports.words.units import scale_of
@@ -106,7 +107,7 @@ def beside_published(results: StudyResults, table: ResultTable | None = None) ->
     for trial in results.trials:
         trials.setdefault(trial.cell, []).append(trial)
     sides = [
-        (entry.label, _our_side(entry.summary, trials.get(entry.summary.cell.id, [])))
+        (entry.label, _our_side(entry.summary, trials.get(entry.summary.cell.id, []), results.data))
         for entry in (build_table(results) if table is None else table).entries
     ]
     return tuple(_beside(results.plan.study, label, ours, row) for label, ours in sides for row in published_rows(ours))
@@ -142,7 +143,7 @@ def paper_row_of(ours: OurSide) -> PaperRow | None:
     )
 
 
-def _our_side(summary: CellSummary, trials: Sequence[Trial]) -> OurSide:
+def _our_side(summary: CellSummary, trials: Sequence[Trial], data: Mapping[str, UsedData]) -> OurSide:
     current = current_configuration(trial for trial in trials if trial.phase == "confirm")
     config = mapping_of(current[0].config_json, f"trial {current[0].key}: config_json") if current else {}
     counted = {run.key for run in summary.runs}
@@ -154,6 +155,7 @@ def _our_side(summary: CellSummary, trials: Sequence[Trial]) -> OurSide:
         searched=sum(trial.phase == "search" for trial in trials),
         cut=sum(trial.key in counted and trial.reason == "time_limit" for trial in trials),
         data_fingerprint=current[0].data_fingerprint if current else None,
+        data=data.get(current[0].data_fingerprint) if current else None,
     )
 
 

@@ -146,6 +146,13 @@ def _test_runs(ours: Values, theirs: Values, sides: Sides) -> Outcome:
     return paired(*([_mean_of_fold(side, fold) for fold in folds] for side in (ours, theirs)))
 
 
+def independent_values(summary: CellSummary) -> list[float]:
+    """The test metrics of a cell's runs that are evidence of their own: over folds the mean of each, else all."""
+    values = _values(summary)
+    folds = list(dict.fromkeys(fold for _, fold in values))
+    return [_mean_of_fold(values, fold) for fold in folds] if len(folds) > 1 else list(values.values())
+
+
 def _values(summary: CellSummary) -> Values:
     return {(run.seed, run.fold): run.test for run in summary.runs}
 

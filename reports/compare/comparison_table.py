@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.compare.against_vanilla import Comparison, compare_cells
+from reports.compare.against_vanilla import Comparison, compare_cells, independent_values
 from reports.compare.inference import BOOTSTRAP_FROM, RESAMPLES, Interval, interval
 from reports.grid import Column, Grid, Section
 from reports.layout.columns import runs_text
@@ -140,8 +140,11 @@ def steady(value: float | None) -> float | None:
 
 
 def interval_of(summary: CellSummary) -> Interval | None:
-    """The 95% interval of a cell's mean test metric; None where a run is missing or there is only one."""
-    return interval([run.test for run in summary.runs]) if summary.complete else None
+    """The 95% interval of a cell's mean test metric; None where a run is missing or there is only one.
+
+    Several seeds on a fold are one value of it, as in the test: they say nothing new about folds.
+    """
+    return interval(independent_values(summary)) if summary.complete else None
 
 
 def _row(pairing: Pairing) -> tuple[Text, ...]:

@@ -48,8 +48,8 @@ OUTSIDE = (
 )
 
 DATA = (
-    "Records name their data by a fingerprint alone. Whether these are the published graphs and splits, and all of "
-    "them, is not marked above:"
+    "Records name their data by a fingerprint. Whether these are the published graphs and splits is not marked above, "
+    "and whether they are all of them only where their number is known:"
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,11 @@ from urllib.parse import quote
 
 from reports.evidence.chosen import ChoiceEvidence, SearchEvidence, choice_of
 from reports.evidence.configuration import configuration_of, departures_of
-from reports.evidence.study_facts import CellFacts, gather, run_text
+from reports.evidence.study_facts import CellFacts, StudyFacts, gather, run_text
 from reports.layout.columns import columns
+from reports.published.data_size import amount_text
 from reports.records.details import TrialDetails
+from reports.records.used_data import UsedData
 from reports.summary.marks import Mark
 from reports.words.plain_text import plain
 from reports.words.prose import METRIC_NAMES, Part
@@ -80,7 +82,8 @@ class CellEvidence:
         trials: the confirm trials, those behind the number first, in the plan's order.
         semantics: preset of the configuration, and ``departures`` from it: setting and value.
         configuration: every setting that means something for the model, and its value; empty before confirm.
-        code_states, data_fingerprints, versions: the different ones of the trials behind the number, in order.
+        code_states, data, versions: the different ones of the trials behind the number, in order; of data the
+            fingerprint, and what it holds where that is known.
     """
 
     study: str
@@ -105,7 +108,7 @@ class CellEvidence:
     configuration: tuple[tuple[str, str], ...]
     chosen: ChoiceEvidence
     code_states: tuple[str, ...]
-    data_fingerprints: tuple[str, ...]
+    data: tuple[str, ...]
     versions: tuple[tuple[str, str], ...]
 
 
@@ -118,7 +121,7 @@ def evidence(results_folder: Path) -> tuple[CellEvidence, ...]:
     """
     facts = gather(results_folder)
     has_database = (results_folder / DATABASE).exists()
-    return tuple(_cell_evidence(facts.study, cell, has_database) for cell in facts.cells)
+    return tuple(_cell_evidence(facts, cell, has_database) for cell in facts.cells)
 
 
 def code_state(commit: str | None, dirty: bool | None) -> str:
@@ -138,11 +141,11 @@ class _PlainMarkup:
         return f"{mean} ± {std}"
 
 
-def _cell_evidence(study: str, facts: CellFacts, has_database: bool) -> CellEvidence:
+def _cell_evidence(study: StudyFacts, facts: CellFacts, has_database: bool) -> CellEvidence:
     summary, cell, chosen, row = facts.summary, facts.cell, facts.summary.chosen, facts.record
     confirm = _confirm_trials(facts, has_database)
     return CellEvidence(
-        study=study,
+        study=study.study,
         cell=cell.id,
         dataset=cell.dataset,
         dataset_title=cell.dataset_title,
@@ -164,9 +167,14 @@ def _cell_evidence(study: str, facts: CellFacts, has_database: bool) -> CellEvid
         configuration=() if row is None else configuration_of(row),
         chosen=choice_of(facts.search, row["chosen_from"] if row else None, cell.direction, facts.search_plan),
         code_states=_different(code_state(trial.git_commit, trial.git_dirty) for trial in facts.counted),
-        data_fingerprints=_different(trial.data_fingerprint for trial in facts.counted),
+        data=_different(_data_line(trial.data_fingerprint, study.data) for trial in facts.counted),
         versions=_different(version for trial in facts.counted for version in trial.versions),
     )
+
+
+def _data_line(fingerprint: str, data: Mapping[str, UsedData]) -> str:
+    used = data.get(fingerprint)
+    return fingerprint if used is None else f"{fingerprint}: {amount_text(used)}; {used.origin}"
 
 
 def _confirm_trials(facts: CellFacts, has_database: bool) -> tuple[TrialEvidence, ...]:

@@ -34,7 +34,7 @@ def render_evidence(cell: CellEvidence) -> str:
         _section("Configuration", _configuration(cell)),
         _section("How it was chosen", _choice(cell.chosen)),
         _section("Code", cell.code_states),
-        _section("Data fingerprint", cell.data_fingerprints),
+        _section("Data", cell.data),
         _section("Libraries", [" ".join(version) for version in cell.versions]),
         _section("Record files, in the results folder", dict.fromkeys(trial.record for trial in cell.trials)),
         _section(f"MLflow: experiment {_one_line(cell.study)}, filter of each run", _mlflow(cell.trials)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from reports.records.details import Details, TrialDetails, load_details
 from reports.records.load import StudyResults, load_results
 from reports.records.plan import PlanCell
 from reports.records.search_plan import SearchPlan, load_search_plans
+from reports.records.used_data import UsedData
 from reports.summary.summarise import CellSummary, current_configuration
 from reports.words.plain_text import plain
 
@@ -72,12 +73,13 @@ class CellFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyFacts:
-    """A study: its cells in the plan's order, and the trials of cells that are not in the plan."""
+    """A study: its cells in the plan's order, the trials of cells that are not in the plan, its data by fingerprint."""
 
     study: str
     cells: tuple[CellFacts, ...]
     outside: tuple[TrialDetails, ...]
     details: Details
+    data: Mapping[str, UsedData] = field(default_factory=dict)
 
     def facing(self) -> tuple[tuple[CellFacts, CellFacts], ...]:
         """Every gated cell and the vanilla cell that it faces in the table."""
@@ -111,6 +113,7 @@ def gather(results: Path) -> StudyFacts:
         cells=cells,
         outside=tuple(sorted(outside, key=lambda trial: (trial.cell, trial.key))),
         details=details,
+        data=study.data,
     )
 
 

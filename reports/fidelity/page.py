@@ -175,6 +175,7 @@ def _is_twin(bilateral: CellSummary, other: CellSummary) -> bool:
         other.chosen.gate == "uniform"
         and (other.cell.dataset, other.cell.backbone) == (bilateral.cell.dataset, bilateral.cell.backbone)
         and other.cell.departures == bilateral.cell.departures
+        and other.cell.other_settings == bilateral.cell.other_settings
         and all(getattr(other.chosen, key) == getattr(bilateral.chosen, key) for key in same)
     )
 

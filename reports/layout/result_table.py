@@ -6,6 +6,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from reports.layout.facing import comparable, vanilla_of
+from reports.published.data_size import amount_text, has_other_size
 from reports.records.load import StudyResults
 from reports.records.plan import PlanCell
 from reports.summary.labels import Label, is_vanilla_cell, label_cells
@@ -71,8 +73,53 @@ def build_table(results: StudyResults) -> ResultTable:
         study=results.plan.study,
         caption=caption(results.plan.caption, summaries),
         blocks=blocks,
-        notes=notes(labelled, trials_outside_plan(results)),
+        notes=(
+            *_other_sizes(results, summaries),
+            *_undecided(labelled),
+            *notes(labelled, trials_outside_plan(results)),
+        ),
     )
+
+
+OTHER_SIZES = "Trained and tested on another number of graphs than the paper's dataset of that name has:"
+"""Heading of the note on them."""
+
+
+def _other_sizes(results: StudyResults, summaries: Sequence[CellSummary]) -> tuple[Note, ...]:
+    cells = {summary.cell.id: summary.cell for summary in summaries}
+    fingerprints = dict.fromkeys(
+        (cells[trial.cell].dataset, trial.data_fingerprint)
+        for trial in results.trials
+        if trial.phase == "confirm" and trial.cell in cells
+    )
+    other = [
+        (dataset, results.data[found])
+        for dataset, found in fingerprints
+        if found in results.data and has_other_size(results.data[found])
+    ]
+    items: tuple[Text, ...] = tuple((f"{used.title}: {amount_text(used)}",) for _, used in other)
+    return (Note(heading=OTHER_SIZES, items=items, about=tuple(dataset for dataset, _ in other)),) if other else ()
+
+
+UNDECIDED = "Neither marked nor compared, since of the vanilla models two or more are equally near:"
+"""Heading of the note on gated cells that face none of several."""
+
+
+def _undecided(labelled: Sequence[tuple[CellSummary, Label]]) -> tuple[Note, ...]:
+    vanillas: dict[str, list[CellSummary]] = {}
+    for summary, _ in labelled:
+        if is_vanilla_cell(summary):
+            vanillas.setdefault(summary.cell.dataset, []).append(summary)
+    found = [
+        (summary, label)
+        for summary, label in labelled
+        for beside in [vanillas.get(summary.cell.dataset, [])]
+        if not is_vanilla_cell(summary)
+        and any(comparable(summary, vanilla) for vanilla in beside)
+        and vanilla_of(summary, beside) is None
+    ]
+    items: tuple[Text, ...] = tuple((f"{summary.cell.dataset_title}, ", label) for summary, label in found)
+    return (Note(heading=UNDECIDED, items=items, about=tuple(one.cell.id for one, _ in found)),) if found else ()
 
 
 Pair = tuple[CellSummary | None, CellSummary | None]
@@ -96,7 +143,7 @@ def _entries(blocks: Iterable[Block]) -> Iterable[Entry]:
 
 def _pairs(summaries: Sequence[CellSummary]) -> list[Pair]:
     vanillas = [summary for summary in summaries if is_vanilla_cell(summary)]
-    facing = {summary.cell.id: _vanilla_of(summary, vanillas) for summary in summaries if not is_vanilla_cell(summary)}
+    facing = {summary.cell.id: vanilla_of(summary, vanillas) for summary in summaries if not is_vanilla_cell(summary)}
     pairs: list[Pair] = []
     for summary in summaries:
         if summary in vanillas:
@@ -105,34 +152,6 @@ def _pairs(summaries: Sequence[CellSummary]) -> list[Pair]:
         elif facing[summary.cell.id] is None:
             pairs.append((None, summary))
     return pairs
-
-
-def _vanilla_of(gated: CellSummary, vanillas: Sequence[CellSummary]) -> CellSummary | None:
-    """The vanilla cell of the same backbone, semantics, layers and budget; None without one, or a single closest."""
-    candidates = [vanilla for vanilla in vanillas if _comparable(gated, vanilla)]
-    closeness = [
-        sum(getattr(gated.chosen, key) == getattr(vanilla.chosen, key) for key in ("layers", "budget", "hidden_dim"))
-        + sum(getattr(gated.cell, key) == getattr(vanilla.cell, key) for key in ("departures", "pos_enc_dim"))
-        for vanilla in candidates
-    ]
-    closest = [place for place, value in enumerate(closeness) if value == max(closeness)]
-    return candidates[closest[0]] if len(closest) == 1 else None
-
-
-def _comparable(gated: CellSummary, vanilla: CellSummary) -> bool:
-    # Two cells that both search their depth are arms of one comparison, whichever depths they end up with.
-    return (
-        gated.cell.backbone == vanilla.cell.backbone
-        and (gated.cell.hidden_dim is None) == (vanilla.cell.hidden_dim is None)
-        and (gated.cell.semantics == vanilla.cell.semantics or None in (gated.cell.semantics, vanilla.cell.semantics))
-        and all(_same(gated, vanilla, key) for key in ("layers", "budget"))
-    )
-
-
-def _same(gated: CellSummary, vanilla: CellSummary, key: str) -> bool:
-    chosen = getattr(gated.chosen, key)
-    settled = chosen is not None and chosen == getattr(vanilla.chosen, key)
-    return settled or bool(getattr(gated.cell, key) == getattr(vanilla.cell, key))
 
 
 def _lead(pair: Pair) -> PlanCell:

@@ -29,6 +29,8 @@ BUDGET_CAPTION = (
     "runs; hollow where runs are missing. Depth and, where it is given, K go with the budget."
 )
 _FIXED = ("dataset", "backbone", "gate", "departures", "unsupervised_weight", "hidden_dim")
+_OF_EVERY_SIZE = ("precision", "readout")
+"""Other settings that do not go with depth, as batch sizes do in the paper's protocols."""
 _VARIED = ("sigma_m", "num_clusters", "placement", "budget", "layers")
 
 Series = Sequence[DrawnCell]
@@ -51,13 +53,18 @@ def series_of(cells: Sequence[DrawnCell], key: str) -> tuple[list[Series], list[
     alike = set(_VARIED) - ({"budget", "layers", "num_clusters"} if key == "budget" else {key})
     groups: dict[tuple[object, ...], list[DrawnCell]] = {}
     for cell in cells:
-        same = tuple(getattr(cell.cell, name) for name in (*_FIXED, *sorted(alike)))
+        same = (*(getattr(cell.cell, name) for name in (*_FIXED, *sorted(alike))), _other_settings(cell, key))
         if getattr(cell.cell, key) is not None:
             groups.setdefault(same, []).append(cell)
     planned = [group for group in groups.values() if _differ(group, key)]
     found = [[cell for cell in group if cell.entry.summary.test is not None] for group in planned]
     lacking = [cell.name for group in planned for cell in group if cell.entry.summary.test is None]
     return [_ascending(group, key) for group in found if _differ(group, key)], lacking
+
+
+def _other_settings(cell: DrawnCell, key: str) -> tuple[tuple[str, str], ...]:
+    settings = cell.cell.other_settings or ()
+    return settings if key != "budget" else tuple(pair for pair in settings if pair[0] in _OF_EVERY_SIZE)
 
 
 def _differ(cells: Series, key: str) -> bool:

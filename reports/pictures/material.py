@@ -113,7 +113,10 @@ class Material:
 
     def uniform_twin(self, cell: DrawnCell) -> DrawnCell | None:
         """The control of a bilateral cell: the same but for the gate."""
-        same = ("dataset", "backbone", "layers", "budget", "hidden_dim", "placement", "num_clusters", "departures")
+        same = (
+            *("dataset", "backbone", "layers", "budget", "hidden_dim", "placement", "num_clusters"),
+            *("departures", "other_settings"),
+        )
         return next(
             (
                 other

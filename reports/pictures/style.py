@@ -68,6 +68,10 @@ _LINE = 0.13
 """Of a title or a legend, in inches."""
 
 _FEW_VALUES = 5
+_SHORT_TEXT = 5
+"""Letters of a tick that leaves room for another at :data:`_APART`: a value that a person gave, not one sampled."""
+_TWO_ROUND_NUMBERS = 5.0
+"""Between a number and this many times as much are two of 1, 2, 5, 10, ..., wherever it begins."""
 _OPAQUE = 100
 _APART = 0.15
 """Of two ticks with a text each, as a share of the axis."""
@@ -198,11 +202,16 @@ def logarithmic(axes: Axes, values: Iterable[float], text: Callable[[float], str
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
-    if len(values) <= _FEW_VALUES:
+    are_short = all(len(text(value)) <= _SHORT_TEXT for value in values)
+    parts = (1.0, 2.0, 5.0) if values[-1] / values[0] < 10**_DECADES_WITH_PARTS else (1.0,)
+    if are_short and len(values) <= _FEW_VALUES:
         axes.xaxis.set_major_locator(FixedLocator(readable_ticks(values)))
+    elif values[-1] / values[0] >= _TWO_ROUND_NUMBERS:
+        axes.xaxis.set_major_locator(LogLocator(subs=parts))
     else:
-        is_short = values[-1] / values[0] < 10**_DECADES_WITH_PARTS
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if is_short else (1.0,)))
+        # Sampled values so near to each other that there may be no round number among them.
+        axes.xaxis.set_major_locator(FixedLocator([values[0], values[-1]]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
 
 
 def readable_ticks(values: Sequence[float]) -> list[float]:

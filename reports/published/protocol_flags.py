@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reports.published.data_size import has_other_size, published_graphs
 from reports.published.rows import OtherRow, PaperRow, paper_datasets, paper_protocols
+from reports.records.used_data import UsedData
 from reports.summary.summarise import CellSummary
 
 RELEASED = "released"
@@ -14,6 +16,8 @@ RELEASED = "released"
 
 UNKNOWN = "not on record"
 NOT_SAID = "not said"
+SINGLE = "float32"
+"""The precision of a configuration that names none."""
 _YES = {True: "yes", False: "no"}
 _SCHEDULE = ("lr_factor", "lr_patience", "min_lr", "max_epochs", "time_limit_s")
 """The epoch rule: names of ``TrainConfig``, the same in :class:`reports.published.rows.PaperProtocol`."""
@@ -46,6 +50,7 @@ class OurSide:
         model, train: of ``config_json``; empty where no confirm trial is on record.
         searched: number of search trials behind the choice. cut: runs that the time limit ended.
         data_fingerprint: of the data that they were run on; None where no confirm trial is on record.
+        data: what that holds; None where it is not known.
     """
 
     summary: CellSummary
@@ -54,6 +59,7 @@ class OurSide:
     searched: int
     cut: int
     data_fingerprint: str | None
+    data: UsedData | None = None
 
     @property
     def gate(self) -> str | None:
@@ -167,6 +173,11 @@ def _departures(ours: OurSide) -> Iterator[Flag]:
 def _own_ways(ours: OurSide) -> Iterator[Flag]:
     if ours.searched:
         yield Flag(setting="search", ours=f"of {ours.searched} trials", theirs="none known")
+    if ours.data is not None and has_other_size(ours.data):
+        yield from _different([("graphs", ours.data.graphs, published_graphs(ours.data))])
+    precision = ours.train.get("precision", SINGLE)
+    if precision != SINGLE:
+        yield Flag(setting="precision", ours=str(precision), theirs=NOT_SAID)
     if ours.cut:
         yield Flag(setting="runs", ours=f"{ours.cut} ended by the time limit", theirs=NOT_SAID)
 

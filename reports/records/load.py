@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.records.plan import Plan, ResultsError, load_plan
+from reports.records.used_data import UsedData, load_used_data
 from study.records import CutRecordError, read_columns, record_tables
 
 RECORDS_FOLDER = "records"
@@ -49,10 +50,11 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyResults:
-    """One study: its plan and all trials on record, ordered by key."""
+    """One study: its plan, all trials on record, ordered by key, and what is known of their data, by fingerprint."""
 
     plan: Plan
     trials: tuple[Trial, ...]
+    data: Mapping[str, UsedData] = field(default_factory=dict)
 
 
 def given_once(results: Sequence[Path]) -> None:
@@ -73,14 +75,15 @@ def load_results(results: Path) -> StudyResults:
     """The plan and the records of the folder ``results``; an empty records folder is an empty study.
 
     Raises:
-        ResultsError: no such folder, no readable plan, no records folder, or a record that is cut or misnamed.
+        ResultsError: no such folder, no readable plan or data file, no records folder, or a record that is cut or
+            misnamed.
         study.records.RecordError: a file of another project or schema version.
     """
-    plan = load_plan(results)
+    plan, data = load_plan(results), load_used_data(results)
     # Table by table: of a hundred thousand trials the columns need not be in memory beside what is made of them.
     with _refused_records():
         tables = record_tables(_records_of(results), (*_PLAIN_COLUMNS, _EPOCH_COLUMN))
-        return StudyResults(plan=plan, trials=tuple(trial for table in tables for trial in _trials(table)))
+        return StudyResults(plan=plan, trials=tuple(trial for table in tables for trial in _trials(table)), data=data)
 
 
 def load_records(results: Path, columns: Sequence[str]) -> pa.Table:

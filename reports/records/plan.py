@@ -35,6 +35,8 @@ class PlanCell:
         semantics, pos_enc_dim: as the study file gives them; None where it does not, or in a plan of an older version.
         metric, direction: what is reported, and whether a smaller (``min``) or larger (``max``) value is better.
         departures: settings whose value is not that of the study's semantics, by name, as text.
+        other_settings: of model and training, without a field here, the same in all trials; by name, as text. None in
+            a plan of an older version, which does not hold them.
         seeds, folds: every seed is run on every fold; ``folds`` is None where the dataset has one split.
     """
 
@@ -57,6 +59,7 @@ class PlanCell:
     departures: tuple[tuple[str, str], ...] = ()
     semantics: str | None = None
     pos_enc_dim: int | None = None
+    other_settings: tuple[tuple[str, str], ...] | None = None
 
     @property
     def asked(self) -> tuple[tuple[int, int | None], ...]:
@@ -73,6 +76,7 @@ class Plan:
     cells: tuple[PlanCell, ...]
 
 
+_OF_TEXTS = ("departures", "other_settings")
 _PLAIN_TYPES: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
 
@@ -114,9 +118,10 @@ def _cell(content: object, where: str) -> PlanCell:
     checked = {
         entry.name: _checked(content, entry.name, str(entry.type), where)
         for entry in fields(PlanCell)
-        if entry.default is MISSING or (entry.name in content and entry.name != "departures")
+        if entry.default is MISSING or (entry.name in content and entry.name not in _OF_TEXTS)
     }
-    cell = PlanCell(**checked, departures=_departures(content, where))
+    departures, others = (_texts(content, name, where) for name in _OF_TEXTS)
+    cell = PlanCell(**checked, departures=departures or (), other_settings=others)
     for key, choices in (("metric", METRICS), ("direction", DIRECTIONS)):
         if getattr(cell, key) not in choices:
             raise ResultsError(f"{where}.{key}: found {getattr(cell, key)!r}, expected one of {', '.join(choices)}")
@@ -125,11 +130,14 @@ def _cell(content: object, where: str) -> PlanCell:
     return cell
 
 
-def _departures(content: Mapping[str, Any], where: str) -> tuple[tuple[str, str], ...]:
-    found = content.get("departures") or {}
+def _texts(content: Mapping[str, Any], key: str, where: str) -> tuple[tuple[str, str], ...] | None:
+    """The settings below ``key`` as text, by name; None without the key."""
+    found = content.get(key)
+    if found is None:
+        return None
     if not isinstance(found, dict):
-        raise ResultsError(f"{where}.departures: found {found!r}, expected settings by name")
-    return tuple((str(name), str(value)) for name, value in sorted(found.items()))
+        raise ResultsError(f"{where}.{key}: found {found!r}, expected settings by name")
+    return tuple((str(name), "none" if value is None else str(value)) for name, value in sorted(found.items()))
 
 
 def _checked(content: Mapping[str, Any], key: str, annotation: str, where: str) -> Any:

@@ -86,13 +86,16 @@ def _plain_label(summary: CellSummary) -> Label:
 
 
 def _settings_that_differ(summary: CellSummary, together: Sequence[CellSummary]) -> Iterator[Detail]:
-    """Of equal names, the semantics and encodings that not all have, and in what one departs and another does not."""
+    """Of equal names, what not all have of semantics, encodings, departures and other settings."""
     for name in ("semantics", "pos_enc_dim"):
         value = getattr(summary.cell, name)
         if value is not None and any(getattr(other.cell, name) != value for other in together):
             yield Detail(key=name, value=str(value))
     for name, value in summary.cell.departures:
         if any((name, value) not in other.cell.departures for other in together):
+            yield Detail(key=name, value=value)
+    for name, value in summary.cell.other_settings or ():
+        if any(dict(other.cell.other_settings or ()).get(name, value) != value for other in together):
             yield Detail(key=name, value=value)
 
 

@@ -14,7 +14,7 @@ SAME = (
     *("dataset", "backbone", "placement", "gate", "layers", "budget", "hidden_dim"),
     *("num_clusters", "sigma_m", "unsupervised_weight", "pos_enc_dim", "semantics", "departures"),
 )
-"""Cells that agree in these are one row of a table, whichever studies they are of."""
+"""Cells that agree in these, and in their other settings, are one row of a table, whichever studies they are of."""
 
 
 GIVEN_WAY = "In several of the studies; shown is the one named last:"
@@ -32,7 +32,9 @@ def merge_studies(
     if len(studies) == 1:
         return studies[0], ()
     names = _study_names(studies, folders)
-    last = {_identity(cell): number for number, study in enumerate(studies) for cell in study.plan.cells}
+    # Of a plan of an older version the other settings are not known: then nobody is told apart by them.
+    same = SAME if _lacks_settings(studies) else (*SAME, "other_settings")
+    last = {_identity(cell, same): number for number, study in enumerate(studies) for cell in study.plan.cells}
     cells: list[PlanCell] = []
     trials: list[Trial] = []
     given_way: list[Text] = []
@@ -45,24 +47,30 @@ def merge_studies(
             by_cell[trial.cell].append(trial)
         for cell in study.plan.cells:
             found = by_cell.pop(cell.id, [])
-            if last[_identity(cell)] != number:
-                given_way.append((f"{cell.id}: of {names[last[_identity(cell)]]}, not of {names[number]}",))
-                gave_way.append(_identity(cell))
+            identity = _identity(cell, same)
+            if last[identity] != number:
+                given_way.append((f"{cell.id}: of {names[last[identity]]}, not of {names[number]}",))
+                gave_way.append(identity)
                 continue
             unique = _unique_id(cell.id, names[number], taken)
             cells.append(replace(cell, id=unique))
-            shown[_identity(cell)] = unique
+            shown[identity] = unique
             trials += _of_cell(unique, found)
         # What no cell of the plan owns stays so, and is counted below the table.
         for outside, found in by_cell.items():
             trials += _of_cell(_unique_id(outside, names[number], taken), found)
     note = Note(heading=GIVEN_WAY, items=tuple(given_way), about=tuple(shown[cell] for cell in gave_way))
     plan = Plan(study="+".join(study.plan.study for study in studies), caption=_caption(studies), cells=tuple(cells))
-    return StudyResults(plan=plan, trials=tuple(trials)), (note,) if given_way else ()
+    data = {fingerprint: used for study in studies for fingerprint, used in study.data.items()}
+    return StudyResults(plan=plan, trials=tuple(trials), data=data), (note,) if given_way else ()
 
 
-def _identity(cell: PlanCell) -> tuple[object, ...]:
-    return tuple(getattr(cell, name) for name in SAME)
+def _identity(cell: PlanCell, same: Sequence[str]) -> tuple[object, ...]:
+    return tuple(getattr(cell, name) for name in same)
+
+
+def _lacks_settings(studies: Sequence[StudyResults]) -> bool:
+    return any(cell.other_settings is None for study in studies for cell in study.plan.cells)
 
 
 def _study_names(studies: Sequence[StudyResults], folders: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.layout.result_table import ResultTable, build_table
+from reports.layout.result_table import OTHER_SIZES, UNDECIDED, ResultTable, build_table
 from reports.records.load import StudyResults, given_once, load_results
 from reports.records.plan import ResultsError
 from reports.summary.marks import Bold
@@ -128,10 +128,10 @@ def _laid_out(table: ResultTable, layout: Layout, bold: Bold) -> Grid:
     filled = fill(layout, placed_entries(table))
     labelled = [(cell.summary, cell.label) for cell in filled.cells if cell.summary]
     words = caption(layout.title, [summary for summary, _ in labelled], bold, layout.columns)
-    shown = {cell.name for cell in filled.cells}
-    given_way = [note.only(shown) for note in table.notes if note.heading == GIVEN_WAY]
+    shown = {name for summary, _ in labelled for name in (summary.cell.id, summary.cell.dataset)}
+    kept = [note.only(shown) for note in table.notes if note.heading in (OTHER_SIZES, UNDECIDED, GIVEN_WAY)]
     # Trials of no cell are told below the table of all cells: they are of no row here.
-    return lay_out(filled, words, [*notes(labelled, 0, layout.columns), *(note for note in given_way if note.items)])
+    return lay_out(filled, words, [*notes(labelled, 0, layout.columns), *(note for note in kept if note.items)])
 
 
 def _write_grid(grid: Grid, out: Path) -> tuple[Path, ...]:

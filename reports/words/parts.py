@@ -28,7 +28,7 @@ def latex_part(part: Part) -> str:
         if part.key in _SYMBOLS and part.value != "searched":
             value = re.sub(r"e([+-])0*(\d+)$", r" \\times 10^{\1\2}", part.value).replace("{+", "{")
             return f"${_SYMBOLS[part.key]} = {value}$"
-        return escape(f"{part.key} {part.value}".replace("_", " "))
+        return escape(plain(part))
     if isinstance(part, Marked):
         return latex_marked(escape(part.words), part.mark)
     # Edges keep their space: parts stand one after the other.

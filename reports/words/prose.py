@@ -36,16 +36,16 @@ class Note:
     """A remark below the table: a sentence, or a heading with a list of items.
 
     Attributes:
-        about: of items about one cell each, their ids, so that a table without the cell can leave the item out.
+        about: of items about one cell or dataset each, their ids, so that a table without it can leave the item out.
     """
 
     heading: str
     items: tuple[Text, ...] = ()
     about: tuple[str, ...] = ()
 
-    def only(self, cells: Collection[str]) -> Note:
-        """The items about ``cells``."""
-        kept = [place for place, cell in enumerate(self.about) if cell in cells]
+    def only(self, shown: Collection[str]) -> Note:
+        """The items about what is ``shown``."""
+        kept = [place for place, one in enumerate(self.about) if one in shown]
         return Note(
             heading=self.heading,
             items=tuple(self.items[place] for place in kept),

@@ -55,6 +55,8 @@ class Cell:
         seeds, folds: of its confirm trials; folds are None on datasets with one split.
         semantics: the preset of all trials; None where it is searched.
         departures: settings whose value is not the preset's, the same in all trials.
+        other_settings: of model and training, without a key of their own in a results folder's plan, as they are in
+            all trials, defaults included; none that is searched.
         max_epochs: of every trial.
         rungs: epochs at which ASHA compares, ascending; empty without ASHA.
     """
@@ -72,6 +74,7 @@ class Cell:
     folds: tuple[int, ...] | None
     semantics: Semantics | None
     departures: dict[str, Setting]
+    other_settings: dict[str, Value]
     max_epochs: int
     rungs: tuple[int, ...]
 

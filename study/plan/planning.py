@@ -9,17 +9,23 @@ from typing import TypeVar
 
 from bimp.budget import parameters_of
 from bimp.config import ConfigError, ModelConfig, TrialConfig
-from bimp.semantics import Setting
 from bimp.tasks import TaskSpec, task_of
 from study.plan.cells import Cell, Extent, StudyPlan
 from study.plan.crossing import Arms, cross
 from study.plan.rungs import milestones
 from study.space import Values, configuration, grid, rate_corners, width_corners
 from study.spec import StudySpec
+from study.spec.hyperparameters import Value, exists
 from study.spec.rows import options, path_of
 from study.spec.source import SpecError, value_text
 
 T = TypeVar("T")
+
+_OF_MODEL = ("heads", "readout", "out_dim")
+_OF_TRAINING = (
+    *("batch_size", "learning_rate", "lr_factor", "lr_patience", "min_lr"),
+    *("max_epochs", "time_limit_s", "precision"),
+)
 
 
 def plan(spec: StudySpec) -> StudyPlan:
@@ -52,6 +58,7 @@ def _planned(spec: StudySpec, arms: Arms) -> Cell:
         folds=folds,
         semantics=_same([probe.config.model.semantics for probe in probed]),
         departures=_common([probe.config.departures for probe in probed], arms),
+        other_settings=_common([_other_settings(probe.config) for probe in probed], arms),
         max_epochs=max_epochs,
         rungs=milestones(search.asha if search is not None and arms.space.parameters else None, max_epochs),
     )
@@ -84,13 +91,24 @@ def _same(values: Sequence[T]) -> T | None:
     return values[0] if all(value == values[0] for value in values) else None
 
 
-def _common(departures: Sequence[dict[str, Setting]], arms: Arms) -> dict[str, Setting]:
-    """The departures that no search changes."""
+def _common(settings: Sequence[dict[str, T]], arms: Arms) -> dict[str, T]:
+    """The settings that no search changes."""
     searched = {parameter.key for parameter in arms.space.parameters}
     return {
         name: value
-        for name, value in departures[0].items()
-        if name not in searched and all(name in other and other[name] == value for other in departures)
+        for name, value in settings[0].items()
+        if name not in searched and all(name in other and other[name] == value for other in settings)
+    }
+
+
+def _other_settings(config: TrialConfig) -> dict[str, Value]:
+    """What an arm or a fixed value can give beside gate, size, encodings and semantics, as it exists in the trial."""
+    known = {"placement": config.model.placement, "backbone": config.model.backbone}
+    return {
+        name: getattr(part, name)
+        for part, names in ((config.model, _OF_MODEL), (config.train, _OF_TRAINING))
+        for name in names
+        if exists(name, known)
     }
 
 

@@ -44,7 +44,10 @@ def plan_document(plan: StudyPlan) -> dict[str, Any]:
         "format": PLAN_FORMAT,
         "study": plan.name,
         "caption": plan.caption,
-        "cells": [{**_settings(cell), **_search(cell), **_amounts(cell)} for cell in plan.cells],
+        "cells": [
+            {**_settings(cell), "other_settings": cell.other_settings, **_search(cell), **_amounts(cell)}
+            for cell in plan.cells
+        ],
     }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,11 @@ _TELLING_APART = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCell:
-    """One cell of ``plan.json``; None stands for what is searched within the cell or does not apply."""
+    """One cell of ``plan.json``; None stands for what is searched within the cell or does not apply.
+
+    Attributes:
+        others: further settings, the same in all trials, by name; without those of a plan of an older version.
+    """
 
     id: str
     dataset: str
@@ -44,6 +48,7 @@ class PlannedCell:
     unsupervised_weight: float | None
     seeds: list[int]
     folds: Any
+    others: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +70,21 @@ def read_plan(path: Path) -> StudyPlan:
         plain = json.loads(path.read_text())
         if plain["format"] != PLAN_FORMAT:
             raise MirrorError(f"{path}: found plan format {plain['format']!r}, expected {PLAN_FORMAT}")
-        names = [entry.name for entry in fields(PlannedCell)]
-        cells = tuple(PlannedCell(**{name: cell[name] for name in names}) for cell in plain["cells"])
+        names = [entry.name for entry in fields(PlannedCell) if entry.default is MISSING]
+        cells = tuple(
+            PlannedCell(**{name: cell[name] for name in names}, others=_others(cell)) for cell in plain["cells"]
+        )
         return StudyPlan(study=plain["study"], caption=plain["caption"] or "", cells=cells)
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise MirrorError(f"{path}: not a readable plan ({error}); run the study once to write it") from error
     except (KeyError, TypeError) as error:
         raise MirrorError(f"{path}: not a plan of format {PLAN_FORMAT} (at {error}); run the study again") from error
+
+
+def _others(cell: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    given = {name: cell[name] for name in ("semantics", "pos_enc_dim") if cell.get(name) is not None}
+    found = {**given, **(cell.get("departures") or {}), **(cell.get("other_settings") or {})}
+    return tuple((name, value_text(value) or "none") for name, value in found.items())
 
 
 def cell_names(cells: Iterable[PlannedCell]) -> dict[str, str]:
@@ -90,6 +103,11 @@ def cell_names(cells: Iterable[PlannedCell]) -> dict[str, str]:
                 form.format(value_text(getattr(cell, key)) or "searched")
                 for key, form in _TELLING_APART.items()
                 if len({value_text(getattr(other, key)) for other in group}) > 1
+            ]
+            differing += [
+                f"{key}={value}"
+                for key, value in cell.others
+                if any(dict(other.others).get(key) != value for other in group)
             ]
             name = " ".join([base, *differing])
             names[cell.id] = name if name not in names.values() else f"{name} ({cell.id})"

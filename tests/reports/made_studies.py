@@ -176,6 +176,14 @@ def write_study(
     return folder
 
 
+def write_used_data(folder: Path, title: str, **splits: int) -> Path:
+    """What the study's data holds, which all its trials name by the fingerprint 0f."""
+    used = {"dataset": title.lower(), "title": title, "origin": "made", "graphs": sum(splits.values())}
+    content = {"format": 1, "datasets": {"0f": {**used, "split_graphs": splits}}}
+    (folder / "data.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
 def worked_study(folder: Path) -> Path:
     """The study whose tables lie in ``expected/``: every kind of row, with numbers that can be worked by hand."""
     zinc = [

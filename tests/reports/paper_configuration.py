@@ -24,6 +24,7 @@ TRAIN: dict[str, Any] = {
     "min_lr": 1e-5,
     "max_epochs": 1000,
     "time_limit_s": 43200.0,
+    "precision": "float32",
 }
 
 

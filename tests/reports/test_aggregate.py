@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from aggregate_command import BLOCKED, WITHOUT, aggregate, error_of
+from aggregate_command import BLOCKED, ROOT, WITHOUT, aggregate, error_of
 from made_studies import vanilla, worked_study, write_study
 
 
@@ -70,3 +70,15 @@ def test_a_place_that_cannot_be_meant_is_one_line(words: tuple[str, ...], told: 
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: {told}")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+    study, script = worked_study(tmp_path), ROOT / "aggregate.py"
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} {script} tables {study} | head -c 1 >/dev/null"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

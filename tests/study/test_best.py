@@ -194,7 +194,7 @@ def test_it_says_where_the_configuration_comes_from(tmp_path: Path) -> None:
     lines = best_study_text(found.cells, found.spec).splitlines()
     for line in (
         f"# cell {cell}",
-        f"# search trial {chosen}, number {searched[chosen].number} of its cell, from 0",
+        f"# search trial {chosen}, number {searched[chosen].number} (counted from 0) of its cell",
         f"# rank 1 of {len(whole)} that went all the way; in all {len(whole)} finished, {pruned} pruned",
         f"# validation accuracy {max(record.val_metric or 0 for record in whole)} after epoch 4",
         "# code commit abc123, with changes that were not committed",

@@ -411,6 +411,18 @@ class TestBestThatIsWritten:
         assert_refused(command("best", study, cell, "--out", out), told)
 
 
+def test_best_takes_the_words_that_explain_takes(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_bytes((TINY.parent / "paper_zinc.yaml").read_bytes())
+    planned = plan(load_study(tmp_path / "study.yaml"))
+    (tmp_path / "plan.json").write_text(json.dumps(plan_document(planned)))
+    (tmp_path / "records").mkdir()
+    deep = next(cell.id for cell in planned.cells if cell.id.startswith("zinc-gcn-boosting-L16"))
+    by_words, by_id = command("best", tmp_path, "bi-GCN L16"), command("best", tmp_path, deep)
+    assert (by_words.code, by_words.out) == (0, by_id.out)
+    assert_refused(command("best", tmp_path, "bi-GCN"), "'bi-GCN': found 2 such cells; add a word to mean one: ")
+    assert_refused(command("best", tmp_path, "bi-GTA L4"), "'bi-GTA L4': found no such cell; nearest: ")
+
+
 def test_best_goes_to_the_screen_as_a_study_file(command: Command, tmp_path: Path) -> None:
     text = (TINY.parent / "paper_zinc.yaml").read_text()
     (tmp_path / "study.yaml").write_text(text)

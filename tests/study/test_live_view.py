@@ -16,6 +16,7 @@ from study.live_view import LiveView, plain_line, plain_pause, render_view
 from study.progress import CellGoal, CellLine, StudyView
 from study.time_left import TimeLeft
 from study.view_lines import view_lines
+from study.view_table import folded
 
 
 def line(cell: str = "digits-gcn-boosting-L4-100k", **changes: object) -> CellLine:
@@ -256,3 +257,17 @@ def test_a_trial_that_no_worker_has_waits_and_is_not_said_to_run() -> None:
         "quickstart: 2/12 trials, 1 of 2 slots running, 1 waiting for a worker, 0 pruned"
     )
     assert "1 of 2 slots running, 1 waiting for a worker, 0 pruned" in "\n".join(shown(seen))
+
+
+def test_a_name_is_folded_where_its_words_end() -> None:
+    assert folded("digits-gcn-boosting-L3-20k-uniform", 31) == ["digits-gcn-boosting-L3-20k-", "uniform"]
+    assert folded("zinc-gcn-none-L4-20k-precision_bfloat16", 36) == ["zinc-gcn-none-L4-20k-precision_", "bfloat16"]
+    assert folded("a-averylongwordwithoutend", 12) == ["a-averylongw", "ordwithouten", "d"]
+    assert folded("short", 5) == ["short"]
+
+
+@given(st.text("ab-_", min_size=1, max_size=60), st.integers(1, 20))
+def test_folding_keeps_every_letter_and_the_room(name: str, room: int) -> None:
+    lines = folded(name, room)
+    assert "".join(lines) == name
+    assert all(0 < len(part) <= room for part in lines)

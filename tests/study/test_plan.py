@@ -137,6 +137,17 @@ def test_plan_document() -> None:
         "pos_enc_dim": None,
         "semantics": "paper",
         "departures": {},
+        "other_settings": {
+            "readout": "mean",
+            "out_dim": None,
+            "batch_size": 128,
+            "lr_factor": 0.5,
+            "lr_patience": 10,
+            "min_lr": 1e-5,
+            "max_epochs": 12,
+            "time_limit_s": None,
+            "precision": "float32",
+        },
         "seeds": [41, 95, 12, 35],
         "folds": None,
         "searched": {"sigma_m": {"log_uniform": [0.1, 10.0]}, "learning_rate": {"log_uniform": [0.0003, 0.003]}},
@@ -146,6 +157,17 @@ def test_plan_document() -> None:
         "max_epochs": 12,
     }
     assert (uniform["id"], uniform["gate"]) == ("digits-gcn-layers2.4-L4-100k-uniform", "uniform")
+
+
+def test_other_settings_are_those_of_the_trials_whether_given_or_not() -> None:
+    text = QUICK.replace("[gcn, gated_gcn]", "gat").replace("  layers: 4\n", "  layers: 4\n  readout: [mean, sum]\n")
+    text = text.replace("max_epochs: 12", "max_epochs: 12\n  heads: 4\n  precision: bfloat16")
+    cells = plan_document(plan(read_study(text)))["cells"]
+    told = [(cell["placement"], cell["other_settings"]["readout"]) for cell in cells if cell["gate"] != "uniform"]
+    assert told == [("none", "mean"), ("none", "sum"), ("boosting", "mean"), ("boosting", "sum")]
+    assert {(cell["other_settings"]["heads"], cell["other_settings"]["precision"]) for cell in cells} == {
+        (4, "bfloat16")
+    }
 
 
 def test_what_is_searched_is_null_in_the_document() -> None:

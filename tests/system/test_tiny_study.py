@@ -64,6 +64,7 @@ def test_weights_are_kept_of_confirm_trials_alone_and_nothing_is_left_over(tiny:
     assert {path.stem for path in (tiny.results / "weights").iterdir()} == confirmed
     assert list((tiny.results / "live").iterdir()) == []
     assert sorted(path.name for path in tiny.results.iterdir()) == [
+        "data.json",
         "journal",
         "lease",
         "live",

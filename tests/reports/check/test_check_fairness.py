@@ -85,3 +85,20 @@ def test_unequal_size(tmp_path: Path, params: int, budget: int | None, is_told: 
         name = "ZINC GCN h145 L4"
         assert found[0].found == f"125651 parameters, against 103077 of {name}, which it faces, without a budget"
         assert (found[0].severity, found[0].cell) == ("warns", GATED["id"])
+
+
+def test_facing_arms_with_other_settings(tmp_path: Path) -> None:
+    def study(name: str, ours: dict[str, object], theirs: dict[str, object]) -> Path:
+        return clean_study(
+            tmp_path / name, cells=[{**VANILLA, "other_settings": theirs}, {**GATED, "other_settings": ours}]
+        )
+
+    alike: dict[str, object] = {"batch_size": 128, "precision": "float32", "max_epochs": 1000}
+    assert check(study("alike", alike, alike)) == ()
+    # What is searched in one arm alone has no value of its own, and of epochs another finding tells.
+    assert check(study("searched", {**alike, "learning_rate": 1e-3, "max_epochs": 500}, alike)) == ()
+    other = {**alike, "batch_size": 64, "precision": "bfloat16"}
+    found = only(check(study("other", other, alike)), "unequal-settings", "warns")
+    assert found.found == (
+        "batch_size 64, against 128; precision bfloat16, against float32 of ZINC GCN 100k L4, which it faces"
+    )

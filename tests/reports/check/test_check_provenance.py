@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from made_studies import trial
+from made_studies import trial, write_used_data
 from one_fault import is_first_run, is_gated, is_gated_search, keys, only
 from searched_study import TESTS, VANILLA, changed, clean_study
 
@@ -96,3 +96,14 @@ def test_one_trial_with_other_numbers_in_two_studies(tmp_path: Path) -> None:
     assert found.found.endswith(f"the first records/{key}.parquet: test metrics {TESTS['boosting'][0]} and 0.123")
     (tmp_path / "c").mkdir()
     assert check_together([first, clean_study(tmp_path / "c")]) == ()
+
+
+def test_data_of_another_size_than_the_papers(tmp_path: Path) -> None:
+    assert check(write_used_data(clean_study(tmp_path / "whole"), "ZINC", train=10_000, val=1_000, test=1_000)) == ()
+    part = write_used_data(clean_study(tmp_path / "part"), "ZINC", train=500, val=50, test=50)
+    found = only(check(part), "other-size", "warns", None)
+    assert (found.where, found.found) == (
+        "ZINC",
+        "runs on 600 graphs (train 500, val 50, test 50), where the paper has 12,000",
+    )
+    assert len(found.keys) == 8

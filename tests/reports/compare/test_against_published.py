@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_studies import SEEDS, Cell, gated, runs, trial, vanilla, write_study
+from made_studies import SEEDS, Cell, gated, runs, trial, vanilla, write_study, write_used_data
 from paper_configuration import TRAIN, configured
 from ruamel.yaml import YAML
 from scipy.stats import t
@@ -307,3 +307,14 @@ def test_runs_of_made_studies_are_flagged_not_guessed(tmp_path: Path) -> None:
     cell = vanilla("zinc", "gcn")
     found = beside_published(load_results(write_study(tmp_path, [cell], runs(cell, [0.4, 0.5, 0.4, 0.5]))))[0]
     assert "batch_size" in [flag.setting for flag in found.flags if flag.ours == "not on record"]
+
+
+def test_fewer_graphs_and_half_precision_are_flagged(tmp_path: Path) -> None:
+    assert flags_text(zinc(tmp_path / "half", precision="bfloat16").flags) == "precision bfloat16 (not said)"
+    cell = gated("zinc", "gcn", num_clusters=9, sigma_m=1.0)
+    sizes = {"params": 125_651, "hidden_dim": 145}
+    trials = [configured(trial(cell, seed, 0.39, **sizes)) for seed in SEEDS]
+    part = write_used_data(write_study(tmp_path / "part", [cell], trials), "ZINC", train=1_000, val=100, test=100)
+    rows = beside_published(load_results(part))
+    assert flags_text(rows[0].flags) == "graphs 1,200 (12,000)"
+    assert all("graphs 1,200 (12,000)" in flags_text(row.flags) for row in rows)

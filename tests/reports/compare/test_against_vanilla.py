@@ -23,6 +23,7 @@ from reports.compare.against_vanilla import (
     interval,
     published_pairs,
 )
+from reports.compare.comparison_table import interval_of
 from reports.compare.inference import Interval, Outcome, holm, paired, welch, welch_of_printed
 from reports.layout.result_table import build_table
 from reports.published.rows import PaperRow
@@ -276,6 +277,17 @@ class TestCells:
         (found,) = compared(tmp_path, [base, bi], trials)
         # Means of the folds are 0.6 0.7 0.8 and 0.5 0.65 0.7: the example above, and not one of six pairs.
         assert found.outcome.p_value == pytest.approx(1 - 5 / math.sqrt(27))
+
+    def test_the_interval_of_a_mean_is_over_folds_and_not_over_all_their_seeds(self, tmp_path: Path) -> None:
+        cell = vanilla("enzymes", "gcn", seeds=[41, 95], folds=[0, 1, 2])
+        tests = {(41, 0): 0.5, (95, 0): 0.7, (41, 1): 0.6, (95, 1): 0.8, (41, 2): 0.9, (95, 2): 0.7}
+        trials = [trial(cell, seed, test, fold=fold) for (seed, fold), test in tests.items()]
+        (summary,) = summarise(load_results(write_study(tmp_path, [cell], trials)))
+        # Means of the folds: 0.6, 0.7, 0.8, whose standard deviation (ddof 1) is 0.1.
+        half = t.ppf(0.975, 2) * 0.1 / math.sqrt(3)
+        found = interval_of(summary)
+        assert found is not None
+        assert (found.low, found.high) == (pytest.approx(0.7 - half), pytest.approx(0.7 + half))
 
     def test_one_fold_is_no_fold(self, tmp_path: Path) -> None:
         one = {"seeds": [1, 2, 3, 4], "folds": [7]}

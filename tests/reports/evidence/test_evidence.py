@@ -162,7 +162,7 @@ def test_code_data_and_libraries_are_each_named_once(tmp_path: Path) -> None:
         clean_study(tmp_path, changed(lambda record: record.seed == 12, git_commit="bb22", git_dirty=True)), GATED["id"]
     )
     assert found.code_states == ("aa11 (clean)", "bb22 (with changed files)")
-    assert found.data_fingerprints == ("0f",)
+    assert found.data == ("0f",)
     assert found.versions == (("python", "3.11.7"), ("torch", "2.9.0"))
     assert code_state("cc", None) == "cc (changes unknown)"
     assert code_state(None, None) == "unknown code state"

@@ -276,7 +276,7 @@ class TestPublished:
         assert r"| *uniform*-GCN | 4 | 0.400 ± 0.020 | bi-GCN L4 (nearest) | 0.394 ± 0.006 |" in text
         assert "- ZINC, *bi*-GAT: incomplete: 3 of 4 runs\n" in text
         assert r"gnn\_plus: arXiv:2502.09263" in text
-        assert "is not marked above:\n\n- ZINC: 0f\n" in text
+        assert "where their number is known:\n\n- ZINC: 0f\n" in text
 
     def test_nothing_published(self, tmp_path: Path) -> None:
         results = load_results(write_study(tmp_path, [vanilla("digits", "gcn")], []))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -123,10 +124,28 @@ def test_cells_that_differ_in_two_settings_are_parted(tmp_path: Path) -> None:
     ]
 
 
+def test_cells_that_differ_in_another_setting_too_are_no_series(tmp_path: Path) -> None:
+    cells = [
+        gated("zinc", "gcn", sigma_m=s, id=f"{s}-{readout}", other_settings={"readout": readout})
+        for s, readout in ((0.1, "mean"), (1.0, "mean"), (10.0, "sum"))
+    ]
+    results = write_study(tmp_path, cells, [record for cell in cells for record in runs(cell, (0.4,) * 4)])
+    (axes,) = picture(results, "response-sigma_m-between-cells").figure.axes
+    (bars,) = axes.containers
+    assert list(bars.lines[0].get_xdata()) == [0.1, 1.0]  # type: ignore[attr-defined]
+
+
+def batches(layers: int) -> dict[str, object]:
+    return {"batch_size": 128 if layers == 4 else 64, "precision": "float32"}
+
+
 def test_the_budget_has_a_line_for_each_model_whatever_their_depth(tmp_path: Path) -> None:
     sizes = ((100_000, 4), (500_000, 16))
-    plain = [vanilla("zinc", "gcn", layers, budget) for budget, layers in sizes]
-    bilateral = [gated("zinc", "gcn", layers=layers, budget=budget) for budget, layers in sizes]
+    # As in the paper's protocols, the batches of the deeper models are smaller.
+    plain = [vanilla("zinc", "gcn", layers, budget, other_settings=batches(layers)) for budget, layers in sizes]
+    bilateral = [
+        gated("zinc", "gcn", layers=layers, budget=budget, other_settings=batches(layers)) for budget, layers in sizes
+    ]
     tests = {100_000: 0.40, 500_000: 0.30}
     trials = [r for c in plain for r in runs(c, (tests[c["budget"]] + 0.05,) * 4)]
     trials += [r for c in bilateral for r in runs(c, (tests[c["budget"]],) * 4)]
@@ -151,3 +170,26 @@ def test_a_cell_without_a_number_is_missing_from_a_response_with_its_name(tmp_pa
     assert skipped(results, "response to K between cells") == [
         "ZINC bi-GCN (K=16) 100k L4: no confirm run has a test metric"
     ]
+
+
+@pytest.mark.parametrize(
+    ("sampled", "told"),
+    [
+        # Given values stand on the axis, sampled ones beside round numbers: their many digits would touch.
+        ([0.1, 1.0, 10.0], ["0.1", "1", "10"]),
+        ([0.13402301, 0.32080412, 1.5799213, 4.1872729], ["0.2", "0.5", "1", "2"]),
+        ([0.020187, 0.31415926, 9.87654321], ["0.1", "1", "10"]),
+        # Between these are no two round numbers.
+        ([0.2134567, 0.3456789, 0.4999999], ["0.213", "0.5"]),
+    ],
+)
+def test_ticks_of_sampled_values_do_not_touch(tmp_path: Path, sampled: list[float], told: list[str]) -> None:
+    trials = [searched(place, value, 4 + place, 0.5, "finished") for place, value in enumerate(sampled)]
+    found = picture(write_study(tmp_path, [gate_search(rungs=[50])], trials), "response-sigma_m")
+    (axes,) = found.figure.axes
+    low, high = axes.get_xlim()
+    ticks = [label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
+    assert [label.get_text() for label in ticks] == told
+    found.figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in ticks]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))

@@ -61,6 +61,23 @@ def test_a_cell_differs_by_any_of_its_settings(tmp_path: Path) -> None:
         assert notes == ()
 
 
+def test_other_settings_make_another_cell_where_every_plan_holds_them(tmp_path: Path) -> None:
+    def of(name: str, other: dict[str, object] | None) -> StudyResults:
+        cell = {**BI_GCN, **({} if other is None else {"other_settings": other})}
+        return loaded(tmp_path / name, [cell], [0.5], name)
+
+    half, same, whole = (
+        of(name, {"precision": value, "out_dim": None})
+        for name, value in (("half", "bfloat16"), ("same", "bfloat16"), ("whole", "float32"))
+    )
+    older = of("older", None)
+    assert [cell.id for cell in merge_studies([half, whole])[0].plan.cells] == [BI_GCN["id"], f"whole:{BI_GCN['id']}"]
+    assert [cell.other_settings for cell in merge_studies([half, same])[0].plan.cells] == [
+        (("out_dim", "none"), ("precision", "bfloat16"))
+    ]
+    assert len(merge_studies([older, whole])[0].plan.cells) == 1
+
+
 def test_seeds_do_not_make_another_cell(tmp_path: Path) -> None:
     few, many = loaded(tmp_path / "a", [GCN], [0.5], "a"), loaded(tmp_path / "b", [{**GCN, "seeds": [1]}], [0.4], "b")
     merged, notes = merge_studies([few, many])

@@ -1,6 +1,7 @@
 """The files of a table: byte for byte, and through pdflatex."""
 
 import csv
+import re
 import shutil
 from io import StringIO
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from reports import render_terminal, write_tables
 from reports.layout.columns import shortest
-from reports.tables.terminal import WIDTH
+from reports.tables.terminal import WIDTH, least_width, print_terminal
 
 EXPECTED = Path(__file__).parents[1] / "expected"
 
@@ -41,6 +42,27 @@ def test_the_terminal_view_of_the_worked_study(tmp_path: Path) -> None:
     assert cells[9] == ["bi-GCN", "16", "536482", "0.280 ± 0.007 **", "0.280 ± 0.007", "2"]
     assert cells[15] == ["dense-GAT", "4", "–", "–", "–", "–"]  # noqa: RUF001
     assert "seed 35 diverged: train loss is NaN in epoch 3" in text
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 99])
+def test_on_a_narrow_terminal_names_are_folded_and_no_number_is_cut(tmp_path: Path, width: int) -> None:
+    table = write_tables(worked_study(tmp_path / "study"), tmp_path / "out").table
+    stream = StringIO()
+    shown = max(width, least_width(table))
+    Console(file=stream, width=shown, highlight=False).print(render_terminal(table, shown))
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= shown
+    numbers = [spread for line in lines for spread in re.findall(r"\d\.\d{3} ± \d\.\d{3}", line)]
+    whole = re.findall(r"\d\.\d{3} ± \d\.\d{3}", terminal_text(tmp_path / "study"))
+    assert numbers == whole != []
+    assert "…" not in stream.getvalue()
+
+
+def test_a_file_gets_the_whole_width(tmp_path: Path) -> None:
+    table = write_tables(worked_study(tmp_path / "study"), tmp_path / "out").table
+    stream = StringIO()
+    print_terminal(table, stream)
+    assert stream.getvalue() == terminal_text(tmp_path / "study")
 
 
 def test_the_same_records_give_the_same_bytes_anywhere(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reports.summary.labels import Detail, Label
 from reports.words.latex_text import escape
+from reports.words.parts import latex_part
 
 
 @pytest.mark.parametrize(
@@ -44,3 +46,10 @@ def test_no_character_acts(text: str) -> None:
     without_math = re.sub(r"\$(\\[A-Za-z]+|\^\{\\circ\})\$", "", source)
     without_commands = re.sub(r"\\(char96|[a-zA-Z]+|[{}_&%#\"'`^~=.])", "", without_math)
     assert not re.search(r"[\\$&%#_^~]", without_commands)
+
+
+def test_a_cells_id_keeps_its_underscores() -> None:
+    name = Label(prefix="bi", name="GCN", details=(Detail(key="cell", value="a-max_epochs_6"),))
+    assert latex_part(name) == r"\emph{bi}-GCN (cell a-max\_epochs\_6)"
+    setting = Label(prefix=None, name="GCN", details=(Detail(key="gcn_normalisation", value="symmetric"),))
+    assert latex_part(setting) == "GCN (gcn normalisation symmetric)"

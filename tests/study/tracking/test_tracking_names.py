@@ -37,6 +37,23 @@ def test_cells_that_would_share_a_name_are_told_apart(folder: ResultsFolder) -> 
     }
 
 
+def test_cells_that_differ_in_another_setting_are_named_by_it_the_first_one_too(folder: ResultsFolder) -> None:
+    alike = {"semantics": "paper", "pos_enc_dim": None}
+    write_plan(
+        folder,
+        planned_cell("a", **alike, departures={}, other_settings={"precision": "float32", "time_limit_s": None}),
+        planned_cell("b", **alike, departures={}, other_settings={"precision": "bfloat16", "time_limit_s": None}),
+        planned_cell("c", **VANILLA, **alike, departures={}),
+        planned_cell("d", **VANILLA, **alike, departures={"gcn_normalisation": "symmetric"}),
+    )
+    assert list(cell_names(read_plan(folder.plan_file).cells).values()) == [
+        "bi-GCN Digits 100k precision=float32",
+        "bi-GCN Digits 100k precision=bfloat16",
+        "GCN Digits 100k",
+        "GCN Digits 100k gcn_normalisation=symmetric",
+    ]
+
+
 def test_a_trial_is_named_by_its_fold_and_without_a_plan_by_itself() -> None:
     assert trial_name(record(fold=3), "bi-GCN ENZYMES 100k") == "bi-GCN ENZYMES 100k seed 41 fold 3"
     assert trial_name(record(), None) == "bi-GCN Digits 100k seed 41"
