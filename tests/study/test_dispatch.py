@@ -14,8 +14,9 @@ from study.attempts import newest_record
 from study.cell_run import PlannedTrial
 from study.cluster import Slots
 from study.coordinator import StudyCoordinator
-from study.dispatch import HELD_BACK_S, Dispatch
+from study.dispatch import Dispatch
 from study.growing_record import initial_record
+from study.handed_out import HELD_BACK_S
 from study.interruption import Interruption
 from study.journal import Journal
 from study.plan import plan
