@@ -79,6 +79,11 @@ class Dispatch:
         """Whether to stop without waiting: after an error of the study's own, or once all have kept their epoch."""
         return bool(self.errors) or (self._interruption.requested and not self._handed_out.any_runs)
 
+    @property
+    def waits(self) -> str | None:
+        """Which trials wait for what no node here can give; None: none does."""
+        return self._handed_out.waits
+
     def next_trial(self) -> TrialAssignment | None:
         """The next trial to begin; None while all slots are taken, or all that is left must wait."""
         if self._interruption.requested or not self._handed_out.has_room():

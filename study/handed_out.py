@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from study.assignment import TrialAssignment
@@ -26,19 +26,28 @@ class _HandedOut:
     """A trial that no worker has given back.
 
     Attributes:
-        takes: slots.
+        takes: slots. asks: the resources that Ray is asked for.
         waits_since: when it was handed out; None once a worker has it, or the log says that it waits.
         held_back_since: since when others wait for it; None: they do not.
         runs: whether a worker has it.
         excused: whether it may not be its fault if it is lost.
+        out_of_reach: whether no node is there that has what it asks for.
     """
 
     assignment: TrialAssignment
     takes: int
+    asks: Mapping[str, float]
     waits_since: float | None
     held_back_since: float | None
     runs: bool = False
     excused: bool = False
+    out_of_reach: bool = False
+
+    @property
+    def node(self) -> str:
+        """The node that it asks for, in words."""
+        amounts = (f"{amount:g} {name}{'' if amount == 1 else 's'}" for name, amount in self.asks.items())
+        return f"a node of {' and '.join(amounts)}"
 
 
 class HandedOut:
@@ -62,13 +71,25 @@ class HandedOut:
         """Whether a worker has one."""
         return any(trial.runs for trial in self._trials.values())
 
+    @property
+    def waits(self) -> str | None:
+        """Which trials wait for what no node here can give; None: none does."""
+        lines = [
+            f"trial {trial.assignment.key} ({trial.assignment.cell}, {trial.assignment.phase}) asks for {trial.node}, "
+            "and none here has as much"
+            for trial in self._trials.values()
+            if trial.out_of_reach
+        ]
+        return "; ".join(lines) or None
+
     def has_room(self) -> bool:
         """Whether one more may be handed out: there is a slot, and no trial waits for a GPU or node of its own.
 
         Whatever else began would take a part of what that one waits for.
         """
         # Where no node is left one trial waits for it with Tune, which does nothing else while it has none.
-        full = sum(trial.takes for trial in self._trials.values()) >= max(1, self._slots.total)
+        taken = sum(trial.takes for trial in self._trials.values() if not trial.out_of_reach)
+        full = taken >= max(1, self._slots.total)
         return not full and not self._holds_back()
 
     def _holds_back(self) -> bool:
@@ -86,6 +107,7 @@ class HandedOut:
         self._trials[assignment.key] = _HandedOut(
             assignment,
             takes=self._slots.taken_by(assignment.alone),
+            asks=self._slots.asked_by(assignment.alone),
             waits_since=now,
             held_back_since=None if assignment.alone is None else now,
         )
@@ -116,6 +138,25 @@ class HandedOut:
             for trial in self._trials.values():
                 trial.excused = trial.excused or not trial.runs
         self._slots = slots
+        if not slots.total:
+            return  # all trials wait then, whatever they ask for
+        for trial in self._trials.values():
+            if not trial.runs and trial.out_of_reach == slots.can_give(trial.asks):
+                self._now_in_reach(trial) if trial.out_of_reach else self._now_out_of_reach(trial)
+
+    def _now_in_reach(self, trial: _HandedOut) -> None:
+        trial.out_of_reach = False
+        trial.waits_since = self._clock()
+        trial.held_back_since = None if trial.assignment.alone is None else self._clock()
+
+    def _now_out_of_reach(self, trial: _HandedOut) -> None:
+        trial.out_of_reach = True
+        trial.waits_since = trial.held_back_since = None
+        said = (
+            f"waits for {trial.node}, and none here has as much; other trials go on, and so does this one once such a "
+            "node joins; a new start (Ctrl-C, then the same command) does with the nodes that are there"
+        )
+        log_trial(logger, "waits", trial.assignment, said, logging.WARNING)
 
     def note_waiting(self) -> None:
         """Log, once, each trial that has waited long for a worker."""

@@ -47,7 +47,7 @@ class Holder:
             containers of one host have numbers of their own.
         seen: its last sign of life, in Unix seconds by its own clock.
         ended: whether it gave the lease back.
-        waits: why none of its trials can begin, as it said with its last sign; None where they can.
+        waits: why no trial of it, or which one, can begin, as it said with its last sign; None where all can.
     """
 
     attempt: int
