@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 from study.found_study import require_study
 from study.journal import Journal
 from study.presence import Presence, who_works_here
-from study.progress import CellGoal, CellTally, StudyView, study_view
+from study.progress import StudyView, study_view
 from study.records import RecordError, TrialRecord, read_record, record_tables
 from study.results import ResultsFolder
 from study.signs_of_life import SignsOfLife, work_lines
-from study.time_left import under_way_by_cell
+from study.tally import CellGoal, CellTally, under_way_by_cell
 
 
 class StatusError(ValueError):

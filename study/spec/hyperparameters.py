@@ -33,6 +33,9 @@ from study.spec.strict import refused
 Value = str | int | float | bool | tuple[int, ...] | None
 """The value of a hyperparameter; explicit placements are ascending tuples."""
 
+Values = Mapping[str, Value]
+"""Values of hyperparameters by name."""
+
 PLACEMENTS: tuple[NamedPlacement, ...] = get_args(NamedPlacement)
 _PLACEMENT_EXPECTED = f"one of {', '.join(PLACEMENTS)}, or a list of layers such as [2, 4]"
 
