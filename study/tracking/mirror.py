@@ -70,7 +70,7 @@ class MlflowMirror:
         """Open the experiment, with a run for the study and for every cell; what is there already is kept."""
         if self._runs is None:
             artifacts = artifact_location(self.tracking_uri, self.results)
-            runs = MirroredRuns(self.tracking_uri, self.study, artifacts, self._plan.caption, TRIAL_TAG_NAMES)
+            runs = MirroredRuns(self.tracking_uri, self.study, artifacts, self._plan.caption or "", TRIAL_TAG_NAMES)
             self._parents.open(runs)
             self._look_for_losses(runs)
             self._runs = runs

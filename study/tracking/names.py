@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from study.records import TrialRecord
 from study.tracking.address import MirrorError
+from study.typed_json import TypedJsonError, typed_json
 
 PLAN_FORMAT = 1
 
@@ -51,7 +51,7 @@ class StudyPlan:
     """What the mirror needs of ``plan.json``."""
 
     study: str
-    caption: str
+    caption: str | None
     cells: tuple[PlannedCell, ...]
 
 
@@ -62,16 +62,18 @@ def read_plan(path: Path) -> StudyPlan:
         MirrorError: missing, not JSON, of another format, or without a key that is needed.
     """
     try:
-        plain = json.loads(path.read_text())
-        if plain["format"] != PLAN_FORMAT:
-            raise MirrorError(f"{path}: found plan format {plain['format']!r}, expected {PLAN_FORMAT}")
-        names = [entry.name for entry in fields(PlannedCell)]
-        cells = tuple(PlannedCell(**{name: cell[name] for name in names}) for cell in plain["cells"])
-        return StudyPlan(study=plain["study"], caption=plain["caption"] or "", cells=cells)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise MirrorError(f"{path}: not a readable plan ({error}); run the study once to write it") from error
-    except (KeyError, TypeError) as error:
-        raise MirrorError(f"{path}: not a plan of format {PLAN_FORMAT} (at {error}); run the study again") from error
+        content = path.read_bytes()
+        found = typed_json(_Format, content).format
+        if found != PLAN_FORMAT:
+            raise MirrorError(f"{path}: found plan format {found}, expected {PLAN_FORMAT}")
+        return typed_json(StudyPlan, content)
+    except (OSError, TypedJsonError) as error:
+        raise MirrorError(f"{path}: not the plan of a study ({error}); run the study again, which writes it") from error
+
+
+@dataclass(frozen=True)
+class _Format:
+    format: int
 
 
 def cell_names(cells: Iterable[PlannedCell]) -> dict[str, str]:

@@ -56,7 +56,7 @@ class ParentRuns:
 
     def open(self, runs: MirroredRuns) -> None:
         """A run for the study and for every cell; what is there already is kept."""
-        tags = study_tags(self._plan.study, self._plan.caption)
+        tags = study_tags(self._plan.study, self._plan.caption or "")
         study = runs.find("study", self._plan.study)
         if study is None:
             study = runs.create("study", f"study {self._plan.study}", milliseconds(self._first_start()), tags)
