@@ -113,7 +113,9 @@ def tables(
             from reports.tables.paper_tables import write_paper_tables
 
             paper = folder / "paper" if results or statistics is not None else folder
-            _show(write_paper_tables(paper, (*of_results, *of_datasets), bold))
+            files, unfit = write_paper_tables(paper, (*of_results, *of_datasets), bold)
+            _show(files)
+            _tell("left out of the paper's own tables:", unfit)
         if statistics is not None:
             from reports.tables.dataset_statistics import write_statistics
 
@@ -139,8 +141,7 @@ def figures(
     with _one_line_errors():
         paths, skipped = write_pictures(results, out or results / "figures", measure)
     _show(paths)
-    for line in skipped:
-        print("skipped:", line, file=sys.stderr)
+    _tell("skipped:", skipped)
     if not paths:
         _fail(f"{results}: found nothing to draw; run the study first")
 
@@ -233,8 +234,12 @@ def _write_study_tables(
     files = write_compared(write_tables(results, out, bold, layouts), out)
     print_terminal(files.table, sys.stdout)
     _show(files.paths)
-    for line in files.unfit:
-        print("left out:", line, file=sys.stderr)
+    _tell("left out:", files.unfit)
+
+
+def _tell(what: str, lines: Iterable[str]) -> None:
+    for line in lines:
+        print(what, line, file=sys.stderr)
 
 
 def _show(paths: Iterable[Path]) -> None:

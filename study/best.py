@@ -15,10 +15,9 @@ from bimp.config import TrialConfig
 from study.choice import Outcome, best_outcome
 from study.found_study import require_study
 from study.journal import Journal
-from study.plan import Cell, StudyPlan, plan
+from study.plan import Cell, StudyPlan, plan, resolve
 from study.records import TrialRecord, read_columns, record_tables, records_in
 from study.results import ResultsFolder
-from study.space import resolve
 from study.spec import StudySpec, load_study
 
 _COLUMNS = ("key", "cell", "phase", "status", "val_metric", "epochs.list.element.epoch")

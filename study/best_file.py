@@ -12,9 +12,9 @@ from typing import Any
 
 from bimp.config import TrialConfig
 from study.best import BestConfiguration, BestError, BestOfStudy
+from study.configuration import configuration
 from study.faults import require_folder
 from study.key_comments import KEY_COMMENTS, RESOURCE_COMMENTS
-from study.space import configuration
 from study.spec import StudySpec
 from study.spec.hyperparameters import Value, exists
 from study.store_access import require_bucket

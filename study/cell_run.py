@@ -10,12 +10,11 @@ from typing import Any
 from bimp.config import Phase, TrialConfig, trial_key
 from study.choice import Outcome, best_outcome
 from study.journal import JournalEntry, JournalError
-from study.plan import Cell
-from study.progress import CellGoal, CellTally
+from study.plan import Cell, resolve
 from study.records import EpochRecord, TrialRecord
 from study.search import CellRungs, CellSampler, Proposal
-from study.space import resolve
 from study.spec import StudySpec
+from study.tally import CellGoal, CellTally
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -29,7 +29,7 @@ class Slots:
         total: side by side on the cluster.
         on_a_node: on the largest node. on_a_gpu: on one GPU.
         trial, gpu, node: what Ray is asked for: an ordinary trial, one with a GPU to itself, one with the largest node.
-        nodes: ids of the nodes on which a trial fits.
+        nodes: ids of the nodes on which a trial fits. sizes: CPUs and GPUs of each kind of them.
     """
 
     total: int
@@ -39,13 +39,15 @@ class Slots:
     gpu: dict[str, float] = field(default_factory=dict)
     node: dict[str, float] = field(default_factory=dict)
     nodes: frozenset[str] = frozenset()
+    sizes: frozenset[tuple[float, float]] = frozenset()
 
     @classmethod
     def of(cls, nodes: list[dict[str, Any]], resources: ResourcesSpec) -> Slots:
         """The slots of ``nodes``, as ``ray.nodes()`` lists them; none where no trial fits on any."""
-        there = [node["Resources"] for node in nodes if node["Alive"]]
-        total = sum(_slots_of(node, resources) for node in there)
-        largest: dict[str, float] = max(there, key=lambda node: _slots_of(node, resources), default={})
+        alive = {node["NodeID"]: node["Resources"] for node in nodes if node["Alive"]}
+        fit = {name: node for name, node in alive.items() if _slots_of(node, resources)}
+        total = sum(_slots_of(node, resources) for node in fit.values())
+        largest: dict[str, float] = max(alive.values(), key=lambda node: _slots_of(node, resources), default={})
         gpus = resources.gpus
         return cls(
             total=min(total, resources.max_concurrent) if resources.max_concurrent else total,
@@ -54,9 +56,8 @@ class Slots:
             trial={"CPU": resources.cpus_per_trial, "GPU": gpus},
             gpu={"CPU": resources.cpus_per_trial, "GPU": max(1.0, gpus)},
             node={name: largest.get(name, 0.0) for name in ("CPU", "GPU")},
-            nodes=frozenset(
-                node["NodeID"] for node in nodes if node["Alive"] and _slots_of(node["Resources"], resources)
-            ),
+            nodes=frozenset(fit),
+            sizes=frozenset((node.get("CPU", 0.0), node.get("GPU", 0.0)) for node in fit.values()),
         )
 
     def taken_by(self, alone: Literal["gpu", "host"] | None) -> int:
@@ -67,6 +68,11 @@ class Slots:
         """The resources that a trial asks Ray for."""
         asked = {None: self.trial, "gpu": self.gpu, "host": self.node}[alone]
         return {name: amount for name, amount in asked.items() if amount > 0}
+
+    def can_give(self, asked: Mapping[str, float]) -> bool:
+        """Whether a node, were it empty, has the CPUs and GPUs that are ``asked`` for."""
+        wanted = (asked.get("CPU", 0.0), asked.get("GPU", 0.0))
+        return not asked or any(cpus >= wanted[0] and gpus >= wanted[1] for cpus, gpus in self.sizes)
 
 
 def prepare_environment(*, joins: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of a trial on the cluster: slots, workers that vanish, memory that runs out, an end that is asked for.
+"""What becomes of a trial on the cluster: workers that vanish, memory that runs out, an end that is asked for.
 
 Between the coordinator, which knows trials and no cluster, and ``study.tune_bridge``, which knows Tune and no reasons.
 """
@@ -15,11 +15,11 @@ from typing import Any
 from study.assignment import TrialAssignment
 from study.cluster import Slots
 from study.coordinator import StudyCoordinator
+from study.handed_out import HandedOut
 from study.interruption import Interruption
-from study.log import about, relay
+from study.log import log_trial, relay
 from study.node_check import NodeError
-from study.out_of_memory import ALONE, OutOfMemory, failed_alone, said_beside_others
-from study.records import TrialRecord
+from study.out_of_memory import OutOfMemory, failed_alone, said_beside_others
 from study.store import StoreNews, StoreTrouble
 
 logger = logging.getLogger(__name__)
@@ -27,13 +27,6 @@ logger = logging.getLogger(__name__)
 LOST_WORKER_TRIES = 3
 """How often a trial is begun, from its checkpoint, whose worker or node vanishes; the last time it is alone on a node,
 since the kernel takes workers, without a word, when memory runs out."""
-
-WAITS_S = 60.0
-"""After so long without a worker the log says that a trial waits: they start in seconds where there is room."""
-
-HELD_BACK_S = 600.0
-"""How long other trials wait for one that is to have a GPU or a node to itself: on a cluster that others use too, or
-whose only node of that size is gone, it might never get it."""
 
 
 class Dispatch:
@@ -57,18 +50,11 @@ class Dispatch:
     ) -> None:
         self.errors: list[Exception] = []
         self._coordinator = coordinator
-        self._slots = slots
+        self._handed_out = HandedOut(slots, clock)
         self._news = news
         self._interruption = interruption or Interruption()
-        self._clock = clock
         self._nodes_at_first = slots.nodes
-        self._takes: dict[str, int] = {}
-        self._handed_out: dict[str, TrialAssignment] = {}
-        self._waiting_since: dict[str, float] = {}
-        self._running: set[str] = set()
-        self._excused: set[str] = set()
         self._left: set[str] = set()
-        self._alone_since: dict[str, float] = {}
         self._lost: Counter[str] = Counter()
         self._memory: dict[str, OutOfMemory] = {}
         self._failed: dict[str, str] = {}
@@ -79,10 +65,7 @@ class Dispatch:
 
     def resize(self, slots: Slots) -> None:
         """Nodes were lost, or have joined: so much fits now, beside what runs."""
-        if self._slots.nodes - slots.nodes:
-            # Ray may have begun to start their workers there, and tells of that only when another node has joined.
-            self._excused |= self._handed_out.keys() - self._running
-        self._slots = slots
+        self._handed_out.resize(slots)
 
     # ---- what it hands out
 
@@ -94,54 +77,33 @@ class Dispatch:
     @property
     def stops_at_once(self) -> bool:
         """Whether to stop without waiting: after an error of the study's own, or once all have kept their epoch."""
-        return bool(self.errors) or (self._interruption.requested and not self._running)
+        return bool(self.errors) or (self._interruption.requested and not self._handed_out.any_runs)
+
+    @property
+    def waits(self) -> str | None:
+        """Which trials wait for what no node here can give; None: none does."""
+        return self._handed_out.waits
 
     def next_trial(self) -> TrialAssignment | None:
         """The next trial to begin; None while all slots are taken, or all that is left must wait."""
-        # Where no node is left one trial waits for it with Tune, which does nothing else while it has none.
-        full = sum(self._takes.values()) >= max(1, self._slots.total)
-        if self._interruption.requested or full or self._holds_back():
+        if self._interruption.requested or not self._handed_out.has_room():
             return None
         assignment = self._coordinator.next_trial()
         if assignment is not None:
             assignment = replace(assignment, avoided=self.avoided)
-            self._handed_out[assignment.key] = assignment
-            for member in assignment.members:
-                self._log("handed_out", member, "handed out")
-            self._takes[assignment.key] = self._slots.taken_by(assignment.alone)
-            self._waiting_since[assignment.key] = self._clock()
-            if assignment.alone is not None:
-                self._alone_since[assignment.key] = self._clock()
+            self._handed_out.add(assignment)
         return assignment
-
-    def _holds_back(self) -> bool:
-        """Whether a trial waits for a GPU or node of its own: whatever else began would take a part of it."""
-        for key, since in list(self._alone_since.items()):
-            if self._clock() - since > HELD_BACK_S:
-                del self._alone_since[key]
-                alone = ALONE[self._handed_out[key].alone or "host"]
-                self._warn(key, f"still waits for {alone}; the others wait for it no longer")
-        return bool(self._alone_since)
 
     # ---- what it hears
 
     def started(self, key: str) -> None:
         """A worker has the trial."""
-        for member in self._handed_out[key].members:
-            self._log("started", member, "a worker has it")
+        for member in self._handed_out.start(key).members:
             self._coordinator.started(member.key)
-        self._running.add(key)
-        self._excused.discard(key)
-        self._waiting_since.pop(key, None)
-        self._alone_since.pop(key, None)
 
     def note_waiting(self) -> None:
         """Log, once, each trial that has waited long for a worker."""
-        for key, since in list(self._waiting_since.items()):
-            if self._clock() - since > WAITS_S:
-                del self._waiting_since[key]
-                said = f"still waits for a worker, {WAITS_S:g} s after it was handed out"
-                self._log("waits", self._handed_out[key], said)
+        self._handed_out.note_waiting()
 
     def reported(self, key: str, report: dict[str, Any]) -> bool:
         """Hear what a worker reports (:mod:`study.worker` lists the forms); False if it is to stop there."""
@@ -200,13 +162,7 @@ class Dispatch:
             key: of the trial.
             lost: its worker vanished; it was not the trial that ended.
         """
-        assignment = self._handed_out.pop(key)
-        del self._takes[key]
-        self._waiting_since.pop(key, None)
-        excused = key in self._excused
-        self._excused.discard(key)
-        self._running.discard(key)
-        self._alone_since.pop(key, None)
+        assignment, excused = self._handed_out.end(key)
         if self._news is not None:
             self._news.gone(key)
         memory, failed, unfit = self._memory.pop(key, None), self._failed.pop(key, None), self._unfit.pop(key, None)
@@ -218,7 +174,7 @@ class Dispatch:
                 self._avoid_node(*unfit)
             return
         if key in self._left or (self._interruption.requested and (memory or lost or unfit)):
-            self._log("left", assignment, "left for the next start")
+            log_trial(logger, "left", assignment, "left for the next start")
             return  # it stays live: the next start goes on from its checkpoint
         if unfit is not None:
             self._avoid(assignment, *unfit)
@@ -226,9 +182,8 @@ class Dispatch:
             self._ran_out_of_memory(assignment, memory)
         elif lost and excused:
             self._coordinator.again(key, alone=assignment.alone)
-            self._log(
-                "worker_lost", assignment, "its worker was to start on a node that is lost; it is handed out again"
-            )
+            said = "its worker was to start on a node that is lost; it is handed out again"
+            log_trial(logger, "worker_lost", assignment, said)
         elif lost:
             self._lost_worker(assignment)
         else:
@@ -240,11 +195,11 @@ class Dispatch:
             if member.key in self._done:
                 self._done.remove(member.key)
             elif assignment.key in self._left or (self._interruption.requested and came_apart):
-                self._log("left", member, "left for the next start")
+                log_trial(logger, "left", member, "left for the next start")
             elif came_apart:
                 self._coordinator.again(member.key)
                 said = f"cannot be trained with its other seeds ({came_apart}); it goes on by itself"
-                self._log("came_apart", member, said, logging.WARNING)
+                log_trial(logger, "came_apart", member, said, logging.WARNING)
             else:
                 self._seal(member.key, None)
         self._left.discard(assignment.key)
@@ -269,7 +224,7 @@ class Dispatch:
             self._seal(assignment.key, failed_alone(memory, assignment.config))
             return
         self._coordinator.again(assignment.key, alone=memory.place)
-        self._log("out_of_memory", assignment, said_beside_others(memory), logging.WARNING)
+        log_trial(logger, "out_of_memory", assignment, said_beside_others(memory), logging.WARNING)
 
     def _lost_worker(self, assignment: TrialAssignment) -> None:
         self._lost[assignment.key] += 1
@@ -285,17 +240,10 @@ class Dispatch:
         self._coordinator.again(assignment.key, alone="host" if last else assignment.alone)
         where = ", with a node to itself" if last else ""
         again = f"it goes on from its last checkpoint{where} (try {times + 1} of {LOST_WORKER_TRIES})"
-        self._log("worker_lost", assignment, f"its worker was lost; {again}", logging.WARNING)
+        log_trial(logger, "worker_lost", assignment, f"its worker was lost; {again}", logging.WARNING)
 
     def _seal(self, key: str, error: str | None) -> None:
         record = self._coordinator.end(key, error)
         epochs = f"{record.num_epochs} {'epoch' if record.num_epochs == 1 else 'epochs'}"
         said = f"{record.status} ({record.reason}) after {epochs} and {record.seconds:.1f} s of training"
-        self._log(record.status, record, said)
-
-    def _warn(self, key: str, text: str) -> None:
-        self._log("waits", self._handed_out[key], text, logging.WARNING)
-
-    def _log(self, event: str, trial: TrialAssignment | TrialRecord, text: str, level: int = logging.INFO) -> None:
-        told = about(event, trial=trial.key, cell=trial.cell, phase=trial.phase)
-        logger.log(level, "trial %s (%s, %s): %s", trial.key, trial.cell, trial.phase, text, extra=told)
+        log_trial(logger, record.status, record, said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,38 +15,28 @@ from bimp.data import load_or_prepare, open_prepared
 from reports import TableFiles, write_tables
 from study.assignments import Assignments
 from study.claim import claim
-from study.cluster import Slots, gpus_of_cluster, slots_of_cluster, start_ray, stop_ray
+from study.cluster import Slots
 from study.cluster_address import answering_cluster
-from study.cluster_watch import ClusterLostError, watched_cluster
+from study.cluster_watch import ClusterLostError
 from study.coordinator import StudyCoordinator
 from study.faults import StudyInterruptedError, goes_on_in, require_folder
-from study.gpu_probe import packed_resources
 from study.interruption import Interruption
 from study.kept_log import kept_log
 from study.lease import Lease
 from study.live_view import LiveView
 from study.location import absolute, is_remote
-from study.node_check import look_at_nodes, require_fit, told_differences
 from study.plan import StudyPlan
 from study.plan import plan as plan_study
-from study.pool import Pool
-from study.provenance import git_state, library_versions
-from study.ray_session import RaySession
+from study.provenance import git_state
 from study.results import ResultsFolder
 from study.run_options import RunOptions
-from study.spec import ResourcesSpec, StudySpec, read_study, study_text
+from study.spec import StudySpec, read_study, study_text
 from study.store_access import refused_by_store
+from study.study_ray import Tell, ray_of_study
 from study.tracking import MirrorThread, default_tracking_uri, require_tracking_uri
-from study.tune_bridge import tune_study
 from study.used_data import keep_used_data
 
 logger = logging.getLogger(__name__)
-
-Tell = Callable[[str], object]
-"""Says a line to whoever started the run."""
-
-LOCAL_STARTS = 3
-"""How often a run starts a Ray on this machine: what ends it again and again would end a fourth one too."""
 
 UNWINDING_S = 20.0
 """How long a run that is to stop may take to leave Ray, MLflow and its folder in order."""
@@ -74,7 +64,7 @@ def run_study(
         NodeError: a node is not fit for the study. CodeError: the study's layers cannot be sent to the nodes.
         StoreAccessError: the object store of the results does not answer as it should.
         StudyInterruptedError: it was ended early; what ended is on record.
-        ClusterLostError: the cluster is gone, or the local Ray for the last of :data:`LOCAL_STARTS` times.
+        ClusterLostError: the cluster is gone, or the local Ray and each that was started in its place.
     """
     folder = ResultsFolder(absolute(options.results))
     interruption = interruption or Interruption()
@@ -168,18 +158,9 @@ def _train(
     interruption: Interruption,
 ) -> TableFiles | None:
     """Train what is left; the tables, or None if it was interrupted."""
-    spec, options, tell = assign.spec, assign.options, _teller(console)
-    session = RaySession()
-    interruption.last_acts.insert(0, session.end)
-    try:
-        interruption.lost = lambda: session.gone
-        with interruption.undisturbed():
-            slots = start_ray(options.address, spec.resources, {cell.backbone for cell in plan.cells}, session)
-        if spec.resources.gpus_per_trial == "auto":
-            slots = _decide_gpus(assign, plan, folder, tell)
-        _check_nodes(assign.resources, options, slots, tell)
-        pool = Pool(slots, assign.resources)
-        _tell_what_runs(coordinator, assign, slots, folder, tell)
+    options, tell = assign.options, _teller(console)
+    with ray_of_study(assign, plan, folder, interruption, tell) as ray:
+        _tell_what_runs(coordinator, assign, ray.pool.slots, folder, tell)
         with MirrorThread(
             options.mlflow,
             folder.root,
@@ -187,14 +168,10 @@ def _train(
             ended_cells=lambda: coordinator.ended_cells,
             tell=tell,
         ):
-            with LiveView(lambda: coordinator.view(pool.slots.total), console):
-                _tune(coordinator, assign, pool, folder, lease, interruption, session)
+            with LiveView(lambda: coordinator.view(ray.pool.slots.total), console):
+                ray.train(coordinator, folder, lease)
             # Within the mirror's block, whose end takes the tables to MLflow.
             return write_tables(folder.root, folder.tables) if coordinator.done else None
-    finally:
-        interruption.lost = lambda: False
-        with interruption.undisturbed():
-            stop_ray(session)
 
 
 def _tell_what_runs(
@@ -212,55 +189,6 @@ def _tell_what_runs(
 def _teller(console: Console) -> Tell:
     """Prints lines as they are."""
     return partial(console.print, markup=False, highlight=False, soft_wrap=True)
-
-
-def _tune(
-    coordinator: StudyCoordinator,
-    assign: Assignments,
-    pool: Pool,
-    folder: ResultsFolder,
-    lease: Lease,
-    interruption: Interruption,
-    session: RaySession,
-) -> None:
-    """Train what is left, on one local Ray after the other where they get lost."""
-    address = assign.options.address
-    for start in range(1, LOCAL_STARTS + 1):
-        try:
-            tune_study(coordinator, folder, pool, lease, interruption, watched_cluster(address, session))
-            return
-        except ClusterLostError as error:
-            if address is not None or start == LOCAL_STARTS:
-                raise
-            another = f"another is started ({start + 1} of {LOCAL_STARTS}), and trials go on from their checkpoints"
-            logger.warning("%s; %s", error, another, extra={"event": "ray_lost"})
-        coordinator.take_back()
-        with interruption.undisturbed():
-            stop_ray(session)
-            start_ray(None, assign.spec.resources, session=session)
-        pool.slots = slots_of_cluster(assign.resources)
-
-
-def _decide_gpus(assign: Assignments, plan: StudyPlan, folder: ResultsFolder, tell: Tell) -> Slots:
-    """Give the trials to come their share of a GPU; the slots that there are then."""
-    gpus = 0.0 if assign.options.on_cpu else gpus_of_cluster()
-    if gpus:
-        alone = assign.spec.resources.with_gpus(1.0)
-        _check_nodes(alone, assign.options, slots_of_cluster(alone), tell)
-    assign.resources, told = packed_resources(plan, assign.spec, folder, gpus, assign.probe)
-    tell(told)
-    return slots_of_cluster(assign.resources)
-
-
-def _check_nodes(resources: ResourcesSpec, options: RunOptions, slots: Slots, tell: Tell) -> None:
-    needs = options.needs(resources)
-    if options.address is None and not needs.cuda:
-        return
-    found = look_at_nodes(options.address, slots.nodes)
-    require_fit(needs, found)
-    if options.allow_version_differences:
-        for line in told_differences(library_versions(), found):
-            tell(line)
 
 
 def _amount(coordinator: StudyCoordinator) -> str:

@@ -23,6 +23,7 @@ from types import TracebackType
 import psutil
 
 from study.results import ResultsFolder, ResultsFolderError, numbered
+from study.typed_json import TypedJsonError, typed_json
 from study.whole_files import FoundFile, create_once, found_files, make_folder, write_whole
 
 HEARTBEAT_S = 10.0
@@ -47,7 +48,7 @@ class Holder:
             containers of one host have numbers of their own.
         seen: its last sign of life, in Unix seconds by its own clock.
         ended: whether it gave the lease back.
-        waits: why none of its trials can begin, as it said with its last sign; None where they can.
+        waits: why no trial of it, or which one, can begin, as it said with its last sign; None where all can.
     """
 
     attempt: int
@@ -76,6 +77,14 @@ class Holder:
     def describe(self) -> str:
         """Who it is, for people."""
         return f"process {self.pid} of {self.host}, last sign of life {max(0.0, time.time() - self.seen):.0f} s ago"
+
+
+@dataclass(frozen=True)
+class _Beat:
+    """A sign of life."""
+
+    seen: float
+    waits: str | None = None
 
 
 def last_holder(folder: ResultsFolder) -> Holder | None:
@@ -243,16 +252,16 @@ def _last(files: list[FoundFile]) -> Holder | None:
     names = {file.path.name for file in files}
     number = _number(claim.path)
     try:
-        holder = Holder(**json.loads(claim.path.read_bytes()))
-    except (ValueError, TypeError):
+        holder = typed_json(Holder, claim.path.read_bytes())
+    except TypedJsonError:
         # Created a moment ago and not yet written, or by a crash never: its age tells.
         holder = Holder(attempt=number, run="", host="?", processes="", pid=0, process_started=0.0, seen=claim.modified)
     beat = claim.path.with_suffix(".beat")
     seen, waits = holder.seen, holder.waits
     if beat.name in names:
-        with suppress(OSError, ValueError, KeyError):
-            shown = json.loads(beat.read_bytes())
-            seen, waits = shown["seen"], shown.get("waits")
+        with suppress(OSError, TypedJsonError):
+            shown = typed_json(_Beat, beat.read_bytes())
+            seen, waits = shown.seen, shown.waits
     ended = claim.path.with_suffix(".end").name in names
     return Holder(**{**asdict(holder), "attempt": number, "seen": seen, "ended": ended, "waits": waits})
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from logging.handlers import QueueHandler, QueueListener, RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from study.tracking.address import masked_addresses
 
@@ -36,6 +36,25 @@ _OURS = "study"
 def about(event: str, *, trial: str, cell: str, phase: str | None = None) -> dict[str, Any]:
     """What a line about a trial says beside its message: ``logger.info(..., extra=about(...))``."""
     return {"event": event, "trial": trial, "cell": cell, "phase": phase}
+
+
+class AnyTrial(Protocol):
+    """A trial, as it is planned, handed out or on record."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def cell(self) -> str: ...
+
+    @property
+    def phase(self) -> str: ...
+
+
+def log_trial(logger: logging.Logger, event: str, trial: AnyTrial, text: str, level: int = logging.INFO) -> None:
+    """Log ``text`` about a trial, whose name begins the line."""
+    told = about(event, trial=trial.key, cell=trial.cell, phase=trial.phase)
+    logger.log(level, "trial %s (%s, %s): %s", trial.key, trial.cell, trial.phase, text, extra=told)
 
 
 class JsonLine(logging.Formatter):

@@ -42,7 +42,7 @@ class Pool:
         """
         before, now = self.slots, Slots.of([n for n in nodes if n["NodeID"] not in avoided], self._resources)
         # What a trial asks for that is to be alone is not known without a node: it stays as it was.
-        self.slots = now if now.total else replace(before, total=0, nodes=frozenset())
+        self.slots = now if now.total else replace(before, total=0, nodes=frozenset(), sizes=frozenset())
         names = {node["NodeID"]: name_of(node) for node in nodes}
         lost = [names.get(each, each[:8]) for each in sorted(before.nodes - self.slots.nodes - set(avoided))]
         joined = [names[each] for each in sorted(self.slots.nodes - before.nodes)]

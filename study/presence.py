@@ -17,7 +17,7 @@ class Presence:
         who: the machine and process of the one that does, or that went away without a word.
         last_sign: Unix seconds, by its clock, of its last sign of life beside the records.
         since: Unix seconds, by its clock, since when it works.
-        waits: why it can begin no trial, as it says itself; None where it can.
+        waits: why it can begin no trial, or which one not, as it says itself; None where it can begin all.
     """
 
     works: bool

@@ -24,7 +24,7 @@ from study.spec import AshaSpec, SearchSpec
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """A sampled configuration: ``values`` for :func:`study.space.resolve`, ``sampled`` for the journal."""
+    """A sampled configuration: ``values`` for :func:`study.plan.resolve`, ``sampled`` for the journal."""
 
     number: int
     values: dict[str, Any]

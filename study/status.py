@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections import Counter, defaultdict
@@ -12,14 +11,16 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from bimp.tasks import Direction
 from study.found_study import require_study
 from study.journal import Journal
 from study.presence import Presence, who_works_here
-from study.progress import CellGoal, CellTally, StudyView, study_view
+from study.progress import StudyView, study_view
 from study.records import RecordError, TrialRecord, read_record, record_tables
 from study.results import ResultsFolder
 from study.signs_of_life import SignsOfLife, work_lines
-from study.time_left import under_way_by_cell
+from study.tally import CellGoal, CellTally, under_way_by_cell
+from study.typed_json import TypedJsonError, typed_json
 
 
 class StatusError(ValueError):
@@ -159,27 +160,44 @@ def _sealed_trials(folder: ResultsFolder) -> Iterator[_SealedTrial]:
             yield _SealedTrial(**dict(zip(_COLUMNS, values, strict=True)), num_epochs=num_epochs)
 
 
+@dataclass(frozen=True)
+class _PlannedCell:
+    """What the view needs of a cell of ``plan.json``; ``rungs`` are missing in plans of an older version."""
+
+    id: str
+    metric: str
+    direction: Direction
+    trials: int
+    confirm_trials: int
+    max_epochs: int
+    rungs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Planned:
+    study: str
+    cells: tuple[_PlannedCell, ...]
+
+
 def _planned(path: Path) -> tuple[str, dict[str, CellGoal]]:
     """The study's name and the goal of every cell, from ``plan.json``."""
     try:
-        document = json.loads(path.read_text())
-        goals = {
-            cell["id"]: CellGoal(
-                cell=cell["id"],
-                metric=cell["metric"],
-                direction=cell["direction"],
-                trials=cell["trials"],
-                confirm_trials=cell["confirm_trials"],
-                max_epochs=cell["max_epochs"],
-                last_rung=max(cell.get("rungs", []), default=None),
-            )
-            for cell in document["cells"]
-        }
-        return document["study"], goals
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StatusError(
-            f"{path}: not the plan of a study ({error!r}); run the study again, which writes it"
-        ) from error
+        planned = typed_json(_Planned, path.read_bytes())
+    except (OSError, TypedJsonError) as error:
+        raise StatusError(f"{path}: not the plan of a study ({error}); run the study again, which writes it") from error
+    goals = {
+        cell.id: CellGoal(
+            cell=cell.id,
+            metric=cell.metric,
+            direction=cell.direction,
+            trials=cell.trials,
+            confirm_trials=cell.confirm_trials,
+            max_epochs=cell.max_epochs,
+            last_rung=max(cell.rungs, default=None),
+        )
+        for cell in planned.cells
+    }
+    return planned.study, goals
 
 
 def _live_trials(folder: ResultsFolder) -> Iterator[TrialRecord]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from study.time_left import UnderWay, under_way_by_cell
+from study.tally import UnderWay, under_way_by_cell
 
 
 class LiveTrial(Protocol):

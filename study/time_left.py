@@ -4,28 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from study.progress import CellGoal, CellTally
-
-
-@dataclass(frozen=True)
-class UnderWay:
-    """Trials of a cell that run now, the epochs that they have already, and how many of them no worker has yet."""
-
-    trials: int = 0
-    epochs: int = 0
-    waiting: int = 0
-
-
-def under_way_by_cell(trials: Iterable[tuple[str, int, bool]]) -> dict[str, UnderWay]:
-    """What runs in each cell, from the cell and the epochs of every trial that does, and whether it still waits."""
-    found: dict[str, UnderWay] = {}
-    for cell, epochs, waits in trials:
-        so_far = found.get(cell, UnderWay())
-        found[cell] = UnderWay(so_far.trials + 1, so_far.epochs + epochs, so_far.waiting + waits)
-    return found
+from study.tally import CellGoal, CellTally, UnderWay
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -252,7 +252,7 @@ class FollowsCluster(_KeptFromSnapshots, tune.Callback):
             self._heard = nodes
             self._pool.hear(nodes, self._dispatch.avoided)
             self._dispatch.resize(self._pool.slots)
-            self._lease.waits = self._pool.waits
+            self._lease.waits = self._pool.waits or self._dispatch.waits
 
 
 class SilentProgress(TrialProgressCallback):

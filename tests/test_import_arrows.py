@@ -54,6 +54,35 @@ def test_the_rooms_of_a_package_import_each_other_in_one_direction(package: str)
     TopologicalSorter(rooms).prepare()  # raises on a circle
 
 
+def test_no_two_modules_need_each_other() -> None:
+    """Not for a type either: what two of them share stands below both."""
+    modules = dict(map(named, (path for package in FORBIDDEN for path in (ROOT / package).rglob("*.py"))))
+    needs = {name: set(needed(path, modules)) - {name} for name, path in modules.items()}
+    while free := {
+        name for name, wanted in needs.items() if not wanted or not any(name in of for of in needs.values())
+    }:
+        needs = {name: wanted - free for name, wanted in needs.items() if name not in free}
+    # Whoever is left stands in a circle, or between two.
+    assert needs == {}
+
+
+def named(path: Path) -> tuple[str, Path]:
+    """The name under which a module is imported, and its file."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"), path
+
+
+def needed(path: Path, modules: dict[str, Path]) -> Iterator[str]:
+    """The modules among ``modules`` that ``path`` imports, those that are imported by name from their package too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.module in modules:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from names & modules.keys()
+            if names - modules.keys():
+                yield str(node.module)
+
+
 def test_reports_knows_of_study_only_the_schemas_of_its_files() -> None:
     known = {
         name

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.faults.hungry import CROWD
 from benchmarks.faults.nodes import cluster
 from benchmarks.faults.scene import ROOT, Stage, in_words, live_record, records, same_numbers, study_text
 from benchmarks.faults.seen import Seen, same_in_words, told, undisturbed, yes
+from study.pool import NO_NODE
 
 OWN_LAYER = "benchmarks.faults.hungry:Modest"
 """A layer that the study names by import path."""
+
+CROWDED_LAYER = "benchmarks.faults.hungry:LargeInACrowd"
+"""One that runs out of memory once, beside others."""
 
 OTHER_VERSION = "1.2.3"
 
@@ -47,7 +52,7 @@ def lost_nodes(stage: Stage) -> Seen:
         before = running.until(lambda: live_record(results), "an epoch")
         first.vanish()
         running.until_told("the study waits for one to join")
-        status = running.until(lambda: _waits_in_status(stage, results), "a status that says so")
+        status = running.until(lambda: _waits_in_status(stage, results, NO_NODE), "a status that says so")
         second = nodes.join(cpus=1)
         running.until_told("here now: 1 slot")
         third = nodes.join(cpus=1)
@@ -69,9 +74,42 @@ def lost_nodes(stage: Stage) -> Seen:
     )
 
 
-def _waits_in_status(stage: Stage, results: Path) -> str | None:
-    lines = stage.status(results).splitlines()
-    return next((line for line in lines if "no node is left on which trials fit" in line), None)
+def lost_largest_node(stage: Stage) -> Seen:
+    """The node that a trial is to have to itself is killed before it has it; later one of that size joins."""
+    results, alone = stage.folder / "lost_largest_node", stage.folder / "lost_largest_node_alone"
+    text = study_text(backbone=CROWDED_LAYER, epochs=4, trials=4, beside=3)
+    if stage.run(text, alone).end():
+        raise SystemExit("the undisturbed study failed")
+    crowd = stage.folder / "crowd"
+    crowd.mkdir()
+    where = {CROWD: str(crowd)}
+    with cluster(stage.folder / "ray") as nodes:
+        large = nodes.join(cpus=2, environment=where)
+        nodes.join(cpus=1, environment=where)
+        running = stage.run(text, results, "--address", nodes.address)
+        running.until_told("once it can have a node to itself")
+        large.vanish()
+        line = running.until_told("and none here has as much")
+        status = running.until(lambda: _waits_in_status(stage, results, "none here has as much"), "a status so")
+        others = running.until(lambda: len(records(results)) >= 3, "the other trials")
+        nodes.join(cpus=2, environment=where)
+        code = running.end()
+    same = same_numbers(results, alone)
+    said = sum("none here has as much" in each for each in running.err)
+    return Seen(
+        "a trial runs out of memory beside others, and the larger of two nodes is killed before it has that to itself; "
+        "once the other trials have ended one of its size joins",
+        (
+            *told(running),
+            f"status meanwhile: {status}",
+            f"exit code {code}; {in_words(results)}; the others ended meanwhile: {yes(others)}; {same_in_words(same)}",
+        ),
+        code == 0 and same and said == 1 and "a node of 2 CPUs" in line,
+    )
+
+
+def _waits_in_status(stage: Stage, results: Path, words: str) -> str | None:
+    return next((line for line in stage.status(results).splitlines() if words in line), None)
 
 
 def bare_node(stage: Stage) -> Seen:
@@ -138,7 +176,7 @@ def pretend(folder: Path, library: str, version: str) -> None:
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {library}\nVersion: {version}\n")
 
 
-NODE_SCENARIOS = (vanished_node, lost_nodes, bare_node, late_unfit_node)
+NODE_SCENARIOS = (vanished_node, lost_nodes, lost_largest_node, bare_node, late_unfit_node)
 
 
 def _datasets(folder: Path) -> list[str]:

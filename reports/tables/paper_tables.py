@@ -17,30 +17,35 @@ from reports.tables.dataset_tables import paper_dataset_grid
 from reports.words.prose import METRIC_MEANINGS, METRIC_NAMES, Marked, Note, Text, meanings_of
 
 
-def write_paper_tables(out: Path, layouts: Sequence[AnyLayout] = (), bold: Bold = "paper") -> tuple[Path, ...]:
+def write_paper_tables(
+    out: Path, layouts: Sequence[AnyLayout] = (), bold: Bold = "paper"
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Write the tables of ``layouts`` (none: all that are shipped) into the folder ``out``, in every format.
 
+    Gives the files, and a line for each layout that was left out, as :func:`paper_tables`.
+
     Raises:
-        ResultsError: a layout has no printed numbers, or none of them has a place in it.
+        ResultsError: none of the layouts has printed numbers with a place in it.
         OSError: ``out`` cannot be written.
     """
-    grids = paper_tables(layouts or find_layouts(list(shipped_layouts())), bold)
-    return tuple(path for grid in grids for path in write_grid(grid, out))
+    grids, unfit = paper_tables(layouts or find_layouts(list(shipped_layouts())), bold)
+    return tuple(path for grid in grids for path in write_grid(grid, out)), unfit
 
 
-def paper_tables(layouts: Sequence[AnyLayout], bold: Bold = "paper") -> tuple[Grid, ...]:
-    """The paper's numbers in each of ``layouts``; Holm's correction is over the pairs of all of them together.
+def paper_tables(layouts: Sequence[AnyLayout], bold: Bold = "paper") -> tuple[tuple[Grid, ...], tuple[str, ...]]:
+    """The paper's numbers in each of ``layouts`` that fits, and a line for each other one, which says why.
+
+    A layout fits if it says which of the paper's tables it prints and a row of that has a place in it. Holm's
+    correction is over the pairs of the tables that are printed together.
 
     Raises:
-        ResultsError: a layout does not say which of the paper's tables it prints, or none of its rows has a place.
+        ResultsError: none of the layouts fits.
     """
-    results = [layout for layout in layouts if isinstance(layout, Layout)]
-    nameless = [layout.name for layout in results if layout.published is None]
-    if nameless:
-        raise ResultsError(
-            f"layout {nameless[0]}: published: found nothing, expected the table whose printed numbers stand in it"
-        )
-    tables = tuple(dict.fromkeys(str(layout.published) for layout in results))
+    unfit = {layout.name: why for layout in layouts if isinstance(layout, Layout) and (why := _misfit(layout))}
+    fitting = [layout for layout in layouts if layout.name not in unfit]
+    if not fitting:
+        raise ResultsError("; ".join(unfit.values()))
+    tables = tuple(dict.fromkeys(str(layout.published) for layout in fitting if isinstance(layout, Layout)))
     better, rule = None, "as printed, a better mean than the vanilla model's"
     if bold == "significant":
         better, tests = significant_rows(tables)
@@ -48,10 +53,26 @@ def paper_tables(layouts: Sequence[AnyLayout], bold: Bold = "paper") -> tuple[Gr
             "better than the vanilla model by Welch's t-test, two-sided, from the printed means and standard "
             f"deviations, below 0.05 after Holm's correction over the {tests} comparisons printed together"
         )
-    return tuple(
+    grids = tuple(
         paper_dataset_grid(layout) if isinstance(layout, DatasetLayout) else _grid(layout, better, rule)
-        for layout in layouts
+        for layout in fitting
     )
+    return grids, tuple(unfit.values())
+
+
+def _misfit(layout: Layout) -> str | None:
+    """Why the paper's numbers have no place in ``layout``; None where they have."""
+    if layout.published is None:
+        return f"layout {layout.name}: published: found nothing, expected the table whose printed numbers stand in it"
+    try:
+        fill(layout, placed_rows(_rows(layout)))
+    except ResultsError as error:
+        return str(error)
+    return None
+
+
+def _rows(layout: Layout) -> list[PaperRow]:
+    return [row for row in paper_rows() if row.table == layout.published]
 
 
 def significant_rows(tables: Sequence[str]) -> tuple[frozenset[PaperRow], int]:
@@ -64,7 +85,7 @@ def significant_rows(tables: Sequence[str]) -> tuple[frozenset[PaperRow], int]:
 
 
 def _grid(layout: Layout, better: frozenset[PaperRow] | None, rule: str) -> Grid:
-    rows = [row for row in paper_rows() if row.table == layout.published]
+    rows = _rows(layout)
     filled = fill(layout, placed_rows(rows, better))
     names = {cell.name for cell in filled.cells}
     shown = [row for row in rows if row.name in names]

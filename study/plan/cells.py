@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from bimp.config import TrialConfig
 from bimp.semantics import Semantics, Setting
 from bimp.tasks import Direction, TaskSpec, task_of
+from study.configuration import configuration
 from study.space import Space
-from study.spec.hyperparameters import Value, placement_text
+from study.spec import StudySpec
+from study.spec.hyperparameters import Value, Values, placement_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,3 +132,12 @@ class StudyPlan:
     def confirm_trials(self) -> int:
         """Confirm trials of all cells."""
         return sum(len(cell.confirm_runs) for cell in self.cells)
+
+
+def resolve(cell: Cell, values: Values, spec: StudySpec, *, seed: int, fold: int | None) -> TrialConfig:
+    """A whole trial of the cell: fixed values, its arms, then ``values``.
+
+    Raises:
+        ConfigError: as :func:`study.configuration.configuration`.
+    """
+    return configuration({**spec.fixed, **cell.arms, **values}, seed=seed, fold=fold)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from bimp.budget import parameters_of
 from bimp.config import TrialConfig
 from bimp.tasks import task_of
-from study.plan.cells import Cell
-from study.space import resolve, width_corners
+from study.plan.cells import Cell, resolve
+from study.space import width_corners
 from study.spec import StudySpec
 
 

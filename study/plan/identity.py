@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bimp.config import TrialConfig
+from study.configuration import configuration
 from study.plan.cells import Cell, StudyPlan
 from study.plan.planning import plan
-from study.space import configuration, rate_corners, width_corners
+from study.space import rate_corners, width_corners
 from study.spec import StudySpec
 from study.spec.domains import Domain
 from study.spec.source import value_text

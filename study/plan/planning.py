@@ -10,12 +10,13 @@ from typing import TypeVar
 from bimp.budget import parameters_of
 from bimp.config import ConfigError, ModelConfig, TrialConfig
 from bimp.tasks import TaskSpec, task_of
+from study.configuration import configuration
 from study.plan.cells import Cell, Extent, StudyPlan
 from study.plan.crossing import Arms, cross
 from study.plan.rungs import milestones
-from study.space import Values, configuration, grid, rate_corners, width_corners
+from study.space import grid, rate_corners, width_corners
 from study.spec import StudySpec
-from study.spec.hyperparameters import Value, exists
+from study.spec.hyperparameters import Value, Values, exists
 from study.spec.rows import options, path_of
 from study.spec.source import SpecError, value_text
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -17,9 +17,7 @@ from study.spec.hyperparameters import BACKBONE_OF, GATE_KEYS, exists, sampling_
 from study.spec.rows import Variant, options, path_of, variants
 from study.spec.source import KeyPath, path_text, value_text
 from study.spec.strict import refused_at
-
-if TYPE_CHECKING:
-    from study.spec.study_file import StudySpec
+from study.spec.study_spec import StudySpec
 
 
 def check_study(spec: StudySpec) -> None:

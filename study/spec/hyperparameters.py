@@ -33,6 +33,9 @@ from study.spec.strict import refused
 Value = str | int | float | bool | tuple[int, ...] | None
 """The value of a hyperparameter; explicit placements are ascending tuples."""
 
+Values = Mapping[str, Value]
+"""Values of hyperparameters by name."""
+
 PLACEMENTS: tuple[NamedPlacement, ...] = get_args(NamedPlacement)
 _PLACEMENT_EXPECTED = f"one of {', '.join(PLACEMENTS)}, or a list of layers such as [2, 4]"
 
@@ -85,6 +88,12 @@ def _placement(value: object) -> Placement:
 
 
 Whole = Annotated[int, Field(strict=True, ge=1)]
+Count = Annotated[int, Field(strict=True, ge=1, le=1000)]
+Width = Annotated[int, Field(strict=True, ge=1, le=100_000)]
+Budget = Annotated[int, Field(strict=True, ge=1, le=10**12)]
+Batch = Annotated[int, Field(strict=True, ge=1, le=10**9)]
+"""Far more than any study wants. A slip beyond would be counted layer by layer, or in numbers that no tensor holds."""
+
 WholeOrZero = Annotated[int, Field(strict=True, ge=0)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 PositiveOrZero = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
@@ -117,25 +126,25 @@ HYPERPARAMETERS: dict[str, Hyperparameter] = {
     "backbone": Hyperparameter(Annotated[Any, PlainValidator(_backbone)], None, in_fixed=False),
     "placement": Hyperparameter(PlacementValue, ChoiceDomain[PlacementValue]),
     "gate": Hyperparameter(Gate, ChoiceDomain[Gate]),
-    "layers": Hyperparameter(Whole, IntDomain[Whole]),
-    "budget": Hyperparameter(Whole, IntDomain[Whole]),
-    "hidden_dim": Hyperparameter(Whole, IntDomain[Whole]),
-    "heads": Hyperparameter(Whole, IntDomain[Whole]),
-    "num_clusters": Hyperparameter(Whole, IntDomain[Whole]),
+    "layers": Hyperparameter(Count, IntDomain[Count]),
+    "budget": Hyperparameter(Budget, IntDomain[Budget]),
+    "hidden_dim": Hyperparameter(Width, IntDomain[Width]),
+    "heads": Hyperparameter(Count, IntDomain[Count]),
+    "num_clusters": Hyperparameter(Width, IntDomain[Width]),
     "sigma_m": Hyperparameter(Positive, FloatDomain[Positive]),
     "unsupervised_weight": Hyperparameter(PositiveOrZero, FloatDomain[PositiveOrZero]),
     "readout": Hyperparameter(Readout, ChoiceDomain[Readout]),
     "head": Hyperparameter(Head, ChoiceDomain[Head]),
     "semantics": Hyperparameter(Semantics, ChoiceDomain[Semantics]),
-    "batch_size": Hyperparameter(Whole, IntDomain[Whole]),
+    "batch_size": Hyperparameter(Batch, IntDomain[Batch]),
     "learning_rate": Hyperparameter(Positive, FloatDomain[Positive]),
     "lr_factor": Hyperparameter(Fraction, FloatDomain[Fraction]),
     "lr_patience": Hyperparameter(WholeOrZero, IntDomain[WholeOrZero]),
     "min_lr": Hyperparameter(Positive, FloatDomain[Positive]),
     "max_epochs": Hyperparameter(Whole, None),
     "time_limit_s": Hyperparameter(Positive | None, None),
-    "pos_enc_dim": Hyperparameter(Whole | None, None),
-    "out_dim": Hyperparameter(Whole, IntDomain[Whole]),
+    "pos_enc_dim": Hyperparameter(Width | None, None),
+    "out_dim": Hyperparameter(Width, IntDomain[Width]),
     "last_width": Hyperparameter(LastWidth, ChoiceDomain[LastWidth]),
     "gcn_normalisation": Hyperparameter(GCNNormalisation, ChoiceDomain[GCNNormalisation]),
     "concatenated_row": Hyperparameter(ConcatenatedRow, ChoiceDomain[ConcatenatedRow]),

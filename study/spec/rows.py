@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from study.spec.domains import Domain
 from study.spec.hyperparameters import Value
 from study.spec.source import KeyPath
-
-if TYPE_CHECKING:
-    from study.spec.study_file import StudySpec
+from study.spec.study_spec import StudySpec
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,8 @@ def read_yaml(text: str, file: str) -> tuple[Any, Source]:
     except YAMLError as error:
         found = " ".join(str(error).split())
         raise SpecError(f"{file}:1: {found}, expected valid YAML") from error
+    except RecursionError as error:
+        raise SpecError(f"{file}: found lists or mappings within each other without end, expected a study") from error
     return value, Source(file, lines)
 
 

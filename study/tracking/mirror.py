@@ -17,32 +17,23 @@ from study.status import study_status
 from study.tracking.address import MirrorError, artifact_location, masked
 from study.tracking.changes import RecordChanges
 from study.tracking.content import (
-    PARENT_TAG,
     RUN_STATUS,
     TRIAL_TAG_NAMES,
-    ConfirmResult,
-    MetricRow,
-    cell_parameters,
-    cell_tags,
-    confirm_result,
     end_of,
     epoch_metrics,
     final_metrics,
     milliseconds,
-    study_tags,
-    summary_metrics,
     trial_parameters,
     trial_tags,
 )
 from study.tracking.finished_files import FILES_TAG, FINISHED, finished_files, state_of_files
-from study.tracking.names import PlannedCell, cell_names, read_plan, trial_name
+from study.tracking.names import read_plan, trial_name
+from study.tracking.parents import ParentRuns
 from study.tracking.runs import MirroredRun, MirroredRuns, hash_of_content
-from study.tracking.state import STATE_TAG, MirrorState, SummaryState
+from study.tracking.state import STATE_TAG, MirrorState
 
-_FIRST_TRIAL_METRICS = ("learning_rate", "epochs")
+_FIRST_METRICS = ("learning_rate", "epochs")
 """The first metrics of an epoch and of the final values: whoever was cut off while sending these has sent those."""
-
-_FIRST_CELL_METRICS = ("confirm_finished",)
 
 
 class MlflowMirror:
@@ -65,12 +56,9 @@ class MlflowMirror:
         self._folder = ResultsFolder(results)
         require_study(results)
         self._plan = read_plan(self._folder.plan_file)
-        self._names = cell_names(self._plan.cells)
         self._runs: MirroredRuns | None = None
         self._changes = RecordChanges(self._folder, self._plan.study)
-        self._confirmed: dict[str, dict[str, ConfirmResult]] = {}
-        self._ends: dict[str, float] = {}
-        self._started: float | None = None
+        self._parents = ParentRuns(self._plan, self._folder.plan_file, self._changes)
         self._settled: dict[str, tuple[str, str]] = {}
 
     @property
@@ -82,8 +70,8 @@ class MlflowMirror:
         """Open the experiment, with a run for the study and for every cell; what is there already is kept."""
         if self._runs is None:
             artifacts = artifact_location(self.tracking_uri, self.results)
-            runs = MirroredRuns(self.tracking_uri, self.study, artifacts, self._plan.caption, TRIAL_TAG_NAMES)
-            self._open_parents(runs)
+            runs = MirroredRuns(self.tracking_uri, self.study, artifacts, self._plan.caption or "", TRIAL_TAG_NAMES)
+            self._parents.open(runs)
             self._look_for_losses(runs)
             self._runs = runs
         return self._runs
@@ -110,9 +98,9 @@ class MlflowMirror:
         Returns:
             How many records were read for it. A file that is no record is passed over and said once.
         """
-        self.connect()
+        runs = self.connect()
         count = self._sync_changes()
-        while self._write_summaries():
+        while self._parents.sum_up(runs):
             self._changes.forget_all_but(())  # trials of a cell whose run was made anew
             self._sync_changes()
         return count
@@ -131,9 +119,9 @@ class MlflowMirror:
         points: the trial was run again, here or elsewhere, from an earlier epoch), its run is deleted and made anew.
         """
         runs = self.connect()
-        self._remember(record)
+        self._parents.remember(record)
         parameters, status, state = trial_parameters(record), RUN_STATUS[record.status], MirrorState.after(record)
-        tags = self._tags_of(runs, record)
+        tags = trial_tags(record) | self._parents.tag_of(runs, record.cell)
         known = runs.known("trial", record.key)
         content = hash_of_content(tags, parameters, TRIAL_TAG_NAMES)
         if known is None or (known.status, known.state, known.content) != (status, str(state), content):
@@ -183,14 +171,14 @@ class MlflowMirror:
 
     def begin(self) -> None:
         """Mark the study and its cells as running: it goes on."""
-        self._mark_parents("RUNNING", ())
+        self._parents.mark(self.connect(), "RUNNING", ())
 
     def finish(self, *, complete: bool = True, ended_cells: Collection[str] = ()) -> None:
         """Mark the study as FINISHED, or as KILLED where it was interrupted; its cells alike.
 
         ``ended_cells``: ids of those that are FINISHED all the same.
         """
-        self._mark_parents("FINISHED" if complete else "KILLED", ended_cells)
+        self._parents.mark(self.connect(), "FINISHED" if complete else "KILLED", ended_cells)
 
     def mark_as_it_stands(self) -> None:
         """Mark study and cells by what is on record: FINISHED where nothing is left, KILLED where no run goes on.
@@ -210,91 +198,18 @@ class MlflowMirror:
         ended = {line.goal.cell for line in view.cells if line.ended}
         self.finish(complete=len(ended) == len(view.cells), ended_cells=ended)
 
-    def _tags_of(self, runs: MirroredRuns, record: TrialRecord) -> dict[str, str]:
-        parent = runs.known("cell", record.cell) or runs.known("study", self.study)
-        tags = trial_tags(record)
-        return tags if parent is None else {**tags, PARENT_TAG: parent.run_id}
-
     def _run_to_write(self, runs: MirroredRuns, record: TrialRecord, parameters: dict[str, str]) -> MirroredRun:
         """The trial's run if the record goes on from what it holds, else a new one in its place."""
         run = runs.find("trial", record.key)
         if run is not None and (
             MirrorState.of(run.tags).denied_by(record)
             or any(run.parameters.get(name, value) != value for name, value in parameters.items())
-            or _holds_others(runs, run, epoch_metrics(record, after=0) + final_metrics(record), _FIRST_TRIAL_METRICS)
+            or runs.hold_others(run, epoch_metrics(record, after=0) + final_metrics(record), _FIRST_METRICS)
         ):
             runs.delete("trial", record.key)
             run = None
         if run is not None:
             return run
-        name = trial_name(record, self._names.get(record.cell))
-        return runs.create("trial", name, milliseconds(record.started_at), self._tags_of(runs, record))
-
-    def _open_parents(self, runs: MirroredRuns) -> None:
-        tags = study_tags(self.study, self._plan.caption)
-        study = runs.find("study", self.study)
-        if study is None:
-            study = runs.create("study", f"study {self.study}", milliseconds(self._first_start()), tags)
-        runs.write(study, tags=tags, parameters={"cells": str(len(self._plan.cells))})
-        for cell in self._plan.cells:
-            self._open_cell(runs, cell)
-
-    def _open_cell(self, runs: MirroredRuns, cell: PlannedCell) -> MirroredRun:
-        study = runs.known("study", self.study)
-        tags = cell_tags(cell, self.study) | ({} if study is None else {PARENT_TAG: study.run_id})
-        run = runs.find("cell", cell.id)
-        if run is None:
-            run = runs.create("cell", self._names[cell.id], milliseconds(self._first_start()), tags)
-        runs.write(run, tags=tags, parameters=cell_parameters(cell))
-        return run
-
-    def _first_start(self) -> float:
-        """When the study began: nothing says it, but it was not after its plan or its first trial."""
-        if self._started is None:
-            self._started = min([self._folder.plan_file.stat().st_mtime, *self._changes.starts()])
-        return self._started
-
-    def _remember(self, record: TrialRecord) -> None:
-        self._ends[record.cell] = max(end_of(record), self._ends.get(record.cell, 0.0))
-        result = confirm_result(record)
-        if result is not None:
-            self._confirmed.setdefault(record.cell, {})[record.key] = result
-        elif record.cell in self._confirmed:
-            self._confirmed[record.cell].pop(record.key, None)  # superseded since
-
-    def _write_summaries(self) -> bool:
-        """Bring every cell's run up to its confirm trials; whether one had to be made anew, without its trials."""
-        runs, anew = self.connect(), False
-        for cell in self._plan.cells:
-            run, rows = runs.find("cell", cell.id), summary_metrics(self._confirmed.get(cell.id, {}).values())
-            if run is None or SummaryState.of(run.tags) == SummaryState.after(rows):
-                continue
-            if SummaryState.of(run.tags).denied_by(rows) or _holds_others(runs, run, rows, _FIRST_CELL_METRICS):
-                runs.delete("cell", cell.id)
-                run, anew = self._open_cell(runs, cell), True
-            there = SummaryState.of(run.tags).count
-            tags = {STATE_TAG: str(SummaryState.after(rows))}
-            runs.write(run, metrics=[row for row in rows if row.step > there], tags=tags, parameters={})
-            run.found = False
-        return anew
-
-    def _mark_parents(self, status: str, ended_cells: Collection[str]) -> None:
-        runs = self.connect()
-        last = max([self._folder.plan_file.stat().st_mtime, *self._ends.values()])
-        for cell in self._plan.cells:
-            run = runs.find("cell", cell.id)
-            if run is not None:
-                of_cell = "FINISHED" if cell.id in ended_cells else status
-                runs.set_status(run, of_cell, milliseconds(self._ends.get(cell.id, last)))
-        study = runs.find("study", self.study)
-        if study is not None:
-            runs.set_status(study, status, milliseconds(last))
-
-
-def _holds_others(runs: MirroredRuns, run: MirroredRun, rows: list[MetricRow], names: tuple[str, ...]) -> bool:
-    """Whether MLflow has points of ``names`` that are not among ``rows``.
-
-    A mirror that was killed while it sent leaves points of which its state says nothing yet. They may be of epochs that
-    the trial has trained again since, at other times: sent beside them, the new ones would double the curve.
-    """
-    return run.found and any(point not in rows for name in names for point in runs.points(run, name))
+        name = trial_name(record, self._parents.names.get(record.cell))
+        tags = trial_tags(record) | self._parents.tag_of(runs, record.cell)
+        return runs.create("trial", name, milliseconds(record.started_at), tags)

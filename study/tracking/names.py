@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from study.records import TrialRecord
 from study.tracking.address import MirrorError
+from study.typed_json import TypedJsonError, typed_json
 
 PLAN_FORMAT = 1
 
@@ -30,7 +30,8 @@ class PlannedCell:
     """One cell of ``plan.json``; None stands for what is searched within the cell or does not apply.
 
     Attributes:
-        others: further settings, the same in all trials, by name; without those of a plan of an older version.
+        semantics, pos_enc_dim, departures, other_settings: further settings, the same in all trials; plans of an older
+            version lack some.
     """
 
     id: str
@@ -48,7 +49,18 @@ class PlannedCell:
     unsupervised_weight: float | None
     seeds: list[int]
     folds: Any
-    others: tuple[tuple[str, str], ...] = ()
+    semantics: str | None = None
+    pos_enc_dim: int | None = None
+    departures: dict[str, Any] | None = None
+    other_settings: dict[str, Any] | None = None
+
+    @property
+    def others(self) -> dict[str, str]:
+        """The further settings as texts, by name."""
+        given = {"semantics": self.semantics, "pos_enc_dim": self.pos_enc_dim}
+        named = {name: value for name, value in given.items() if value is not None}
+        found = {**named, **(self.departures or {}), **(self.other_settings or {})}
+        return {name: value_text(value) or "none" for name, value in found.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +68,7 @@ class StudyPlan:
     """What the mirror needs of ``plan.json``."""
 
     study: str
-    caption: str
+    caption: str | None
     cells: tuple[PlannedCell, ...]
 
 
@@ -67,24 +79,18 @@ def read_plan(path: Path) -> StudyPlan:
         MirrorError: missing, not JSON, of another format, or without a key that is needed.
     """
     try:
-        plain = json.loads(path.read_text())
-        if plain["format"] != PLAN_FORMAT:
-            raise MirrorError(f"{path}: found plan format {plain['format']!r}, expected {PLAN_FORMAT}")
-        names = [entry.name for entry in fields(PlannedCell) if entry.default is MISSING]
-        cells = tuple(
-            PlannedCell(**{name: cell[name] for name in names}, others=_others(cell)) for cell in plain["cells"]
-        )
-        return StudyPlan(study=plain["study"], caption=plain["caption"] or "", cells=cells)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise MirrorError(f"{path}: not a readable plan ({error}); run the study once to write it") from error
-    except (KeyError, TypeError) as error:
-        raise MirrorError(f"{path}: not a plan of format {PLAN_FORMAT} (at {error}); run the study again") from error
+        content = path.read_bytes()
+        found = typed_json(_Format, content).format
+        if found != PLAN_FORMAT:
+            raise MirrorError(f"{path}: found plan format {found}, expected {PLAN_FORMAT}")
+        return typed_json(StudyPlan, content)
+    except (OSError, TypedJsonError) as error:
+        raise MirrorError(f"{path}: not the plan of a study ({error}); run the study again, which writes it") from error
 
 
-def _others(cell: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    given = {name: cell[name] for name in ("semantics", "pos_enc_dim") if cell.get(name) is not None}
-    found = {**given, **(cell.get("departures") or {}), **(cell.get("other_settings") or {})}
-    return tuple((name, value_text(value) or "none") for name, value in found.items())
+@dataclass(frozen=True)
+class _Format:
+    format: int
 
 
 def cell_names(cells: Iterable[PlannedCell]) -> dict[str, str]:
@@ -106,8 +112,8 @@ def cell_names(cells: Iterable[PlannedCell]) -> dict[str, str]:
             ]
             differing += [
                 f"{key}={value}"
-                for key, value in cell.others
-                if any(dict(other.others).get(key) != value for other in group)
+                for key, value in cell.others.items()
+                if any(other.others.get(key) != value for other in group)
             ]
             name = " ".join([base, *differing])
             names[cell.id] = name if name not in names.values() else f"{name} ({cell.id})"

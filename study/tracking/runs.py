@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -142,6 +142,14 @@ class MirroredRuns:
         """All that MLflow holds of the metric ``name``."""
         history = self._client.get_metric_history(run.run_id, name)
         return [MetricRow(point.key, point.value, point.timestamp, point.step) for point in history]
+
+    def hold_others(self, run: MirroredRun, rows: Collection[MetricRow], names: Iterable[str]) -> bool:
+        """Whether MLflow has points of the metrics ``names`` that are not among ``rows``.
+
+        A mirror that was killed while it sent leaves points of which its state says nothing yet. They may be of epochs
+        that the trial has trained again since, at other times: sent beside them, the new ones would double the curve.
+        """
+        return run.found and any(point not in rows for name in names for point in self.points(run, name))
 
     def write(
         self,

@@ -301,7 +301,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], dat
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("study.driver.start_ray", interrupted)
+    monkeypatch.setattr("study.study_ray.start_ray", interrupted)
     monkeypatch.setattr("study.cluster.prepare_environment", lambda **_: None)
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:

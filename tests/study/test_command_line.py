@@ -170,7 +170,7 @@ class TestResultsFolder:
     def test_with_a_file_where_a_folder_should_be(
         self, command: Command, tmp_path: Path, data: Path, name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("study.driver.start_ray", lambda *_: pytest.fail("it is refused before"))
+        monkeypatch.setattr("study.study_ray.start_ray", lambda *_: pytest.fail("it is refused before"))
         monkeypatch.setattr("study.coordinator.StudyCoordinator.done", True)
         (tmp_path / name).write_bytes(b"\0")
         refused = command("run", TINY, "--results", tmp_path, "--data", data)
@@ -300,7 +300,7 @@ def test_a_full_disk_is_told_in_one_line(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "records/k.parquet")
 
-    monkeypatch.setattr("study.driver.start_ray", full)
+    monkeypatch.setattr("study.study_ray.start_ray", full)
     refused = command("run", TINY, "--results", tmp_path / "results", "--data", data)
     assert_refused(refused, "No space left on device: 'records/k.parquet'", "the same command goes on")
 
@@ -311,7 +311,7 @@ def test_an_interruption_is_told_without_calling_it_an_error(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("study.driver.start_ray", interrupted)
+    monkeypatch.setattr("study.study_ray.start_ray", interrupted)
     results = tmp_path / "results"
     told = command("run", TINY, "--results", results, "--data", data)
     assert told.code == 130
@@ -322,7 +322,7 @@ def test_a_fault_of_the_code_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch
     def faulty(*_: object, **__: object) -> None:
         raise FileNotFoundError(2, "No such file or directory", "a file of ours")
 
-    monkeypatch.setattr("study.driver.start_ray", faulty)
+    monkeypatch.setattr("study.study_ray.start_ray", faulty)
     monkeypatch.setattr(
         sys, "argv", ["run_study.py", "run", str(TINY), "--results", str(tmp_path), "--data", str(data)]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from made_trials import epoch
@@ -14,15 +15,18 @@ from study.attempts import newest_record
 from study.cell_run import PlannedTrial
 from study.cluster import Slots
 from study.coordinator import StudyCoordinator
-from study.dispatch import HELD_BACK_S, Dispatch
+from study.dispatch import Dispatch
 from study.growing_record import initial_record
+from study.handed_out import HELD_BACK_S
 from study.interruption import Interruption
 from study.journal import Journal
 from study.plan import plan
+from study.pool import Pool
 from study.records import TrialRecord, read_records, write_record
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec, read_study
 from study.store import StoreNews
+from study.tune_bridge import FollowsCluster
 
 STUDY = """
 name: fake
@@ -108,6 +112,13 @@ class Cluster:
 
     def records(self) -> dict[str, TrialRecord]:
         return {record.key: record for record in read_records(self.folder.records)}
+
+    def finish_all_but(self, waiting: TrialAssignment) -> None:
+        """All that can end while ``waiting`` has no worker."""
+        while begun := self.begin_all():
+            for assignment in begun:
+                assert assignment.key != waiting.key
+                self.finish(assignment)
 
     def finish_all(self) -> None:
         while not self.dispatch.finished:
@@ -532,3 +543,110 @@ def test_a_trial_that_no_worker_has_counts_as_waiting_and_is_logged_once(
     assert line.getMessage().endswith("still waits for a worker, 60 s after it was handed out")
     study.dispatch.started(waiting.key)
     assert (study.coordinator.view(2).running, study.coordinator.view(2).waiting) == (2, 0)
+
+
+LARGE_AND_SMALL = [
+    {"NodeID": "large", "Alive": True, "NodeManagerAddress": "l", "Resources": {"CPU": 4.0, "GPU": 1.0}},
+    {"NodeID": "small", "Alive": True, "NodeManagerAddress": "s", "Resources": {"CPU": 2.0}},
+]
+ONE_CPU = ResourcesSpec()
+
+
+def without(*lost: str) -> list[dict[str, object]]:
+    return [{**node, "Alive": node["NodeID"] not in lost} for node in LARGE_AND_SMALL]
+
+
+class TestANodeOfItsOwnThatIsLost:
+    """A trial waits for the largest node to itself, and that node leaves before a worker has the trial."""
+
+    @pytest.fixture
+    def study(self, tmp_path: Path) -> Cluster:
+        more = STUDY.replace("trials: 6", "trials: 12")
+        return Cluster(ResultsFolder(tmp_path), slots=Slots.of(LARGE_AND_SMALL, ONE_CPU), study=more)
+
+    def waiting_for_the_large_one(self, study: Cluster) -> TrialAssignment:
+        first, *_ = study.begin_all()
+        study.run_out(first)
+        waiting = study.dispatch.next_trial()
+        assert waiting is not None
+        assert (waiting.key, waiting.alone) == (first.key, "host")
+        return waiting
+
+    def test_it_is_told_of_once_and_the_others_go_on_at_once(
+        self, study: Cluster, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        waiting = self.waiting_for_the_large_one(study)
+        others = [key for key in study.coordinator.live if key != waiting.key]
+        assert len(others) == 5
+        for key in others[:4]:
+            study.dispatch.ended(key, lost=True)
+        caplog.clear()
+        assert study.dispatch.waits is None
+        for study.now in (2.0, 4.0, 6.0, 100.0):
+            study.dispatch.resize(Slots.of(without("large"), ONE_CPU))
+            study.dispatch.note_waiting()
+        asked = f"trial {waiting.key} ({waiting.cell}, search)"
+        assert [record.getMessage() for record in caplog.records] == [
+            f"{asked}: waits for a node of 4 CPUs and 1 GPU, and none here has as much; other trials go on, and so "
+            "does this one once such a node joins; a new start (Ctrl-C, then the same command) does with the nodes "
+            "that are there"
+        ]
+        assert caplog.records[0].__dict__["event"] == "waits"
+        assert study.dispatch.waits == f"{asked} asks for a node of 4 CPUs and 1 GPU, and none here has as much"
+        # The small node has two slots, one of them taken.
+        assert len(study.begin_all()) == 1
+
+    def test_it_goes_on_when_such_a_node_returns_and_has_it_to_itself(self, study: Cluster) -> None:
+        waiting = self.waiting_for_the_large_one(study)
+        running = [study.coordinator.live[key] for key in study.coordinator.live if key != waiting.key]
+        study.dispatch.resize(Slots.of(without("large"), ONE_CPU))
+        for trial in running:
+            study.finish(trial)
+        study.finish_all_but(waiting)
+        assert not study.dispatch.finished
+        assert study.dispatch.next_trial() is None
+        study.now = 5000.0
+        study.dispatch.resize(Slots.of(LARGE_AND_SMALL, ONE_CPU))
+        assert study.dispatch.waits is None
+        study.dispatch.started(waiting.key)
+        study.finish(waiting)
+        study.finish_all()
+        assert [record.status for record in study.records().values()] == ["finished"] * 14
+
+    def test_until_a_worker_has_it_on_the_node_that_returned_nothing_else_begins(self, study: Cluster) -> None:
+        waiting = self.waiting_for_the_large_one(study)
+        study.dispatch.resize(Slots.of(without("large"), ONE_CPU))
+        for trial in [study.coordinator.live[key] for key in study.coordinator.live if key != waiting.key]:
+            study.finish(trial)
+        assert study.begin() is not None
+        study.now = 5000.0
+        study.dispatch.resize(Slots.of(LARGE_AND_SMALL, ONE_CPU))
+        assert study.begin() is None
+        study.dispatch.started(waiting.key)
+        assert study.begin() is not None
+
+    def test_where_no_node_at_all_is_left_the_pool_says_so_and_this_line_comes_with_the_next_small_one(
+        self, study: Cluster
+    ) -> None:
+        waiting = self.waiting_for_the_large_one(study)
+        pool = Pool(Slots.of(LARGE_AND_SMALL, ONE_CPU), ONE_CPU)
+        pool.hear(without("large", "small"))
+        study.dispatch.resize(pool.slots)
+        assert (pool.waits is None, study.dispatch.waits) == (False, None)
+        pool.hear(without("large"))
+        study.dispatch.resize(pool.slots)
+        assert pool.waits is None
+        assert study.dispatch.waits is not None
+        assert waiting.key in study.dispatch.waits
+
+    def test_status_is_told_by_the_lease(self, study: Cluster) -> None:
+        waiting = self.waiting_for_the_large_one(study)
+        watch = SimpleNamespace(lost=None, nodes=without("large"))
+        lease = SimpleNamespace(waits=None)
+        pool = Pool(Slots.of(LARGE_AND_SMALL, ONE_CPU), ONE_CPU)
+        follow = FollowsCluster(watch, pool, study.dispatch, lease)
+        follow.on_step_end(1, [])
+        assert f"trial {waiting.key} " in lease.waits
+        watch.nodes = without()
+        follow.on_step_end(2, [])
+        assert lease.waits is None

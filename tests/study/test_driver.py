@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from study import driver
+from study import study_ray
 from study.claim import claim
 from study.cluster_address import ClusterAddressError
 from study.driver import run_study
@@ -110,7 +110,7 @@ def test_ctrl_c_before_training_says_how_to_go_on(tmp_path: Path, monkeypatch: p
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(driver, "start_ray", interrupted)
+    monkeypatch.setattr(study_ray, "start_ray", interrupted)
     with pytest.raises(StudyInterruptedError) as caught:
         run_study(study_file(tmp_path), options(tmp_path), Console(file=io.StringIO()))
     assert str(caught.value) == (

@@ -51,6 +51,19 @@ def test_a_folder_that_nobody_worked_in_has_no_holder(folder: ResultsFolder) -> 
     assert last_holder(folder) is None
 
 
+@pytest.mark.parametrize("content", [b"[]", b'{"seen": "now"}', b'"7"', b"{", b"\xff\x00"])
+def test_a_sign_of_life_or_a_claim_that_is_none_counts_as_not_written_yet(
+    folder: ResultsFolder, content: bytes
+) -> None:
+    told = elsewhere(folder, seen_ago_s=20.0)
+    write_whole(folder.leases / "000007.beat", content)
+    assert last_holder(folder) == told
+    write_whole(folder.leases / "000007.json", content)
+    holder = last_holder(folder)
+    assert holder is not None
+    assert (holder.attempt, holder.host) == (7, "?")
+
+
 def test_each_run_has_the_next_number_and_says_when_it_ends(folder: ResultsFolder) -> None:
     for attempt in (1, 2, 3):
         with Lease(folder) as lease:

@@ -13,7 +13,8 @@ from rich.console import Console
 from study.causes import Trouble
 from study.duration import duration
 from study.live_view import LiveView, plain_line, plain_pause, render_view
-from study.progress import CellGoal, CellLine, StudyView
+from study.progress import CellLine, StudyView
+from study.tally import CellGoal
 from study.time_left import TimeLeft
 from study.view_lines import view_lines
 from study.view_table import folded

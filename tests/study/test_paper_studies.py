@@ -16,9 +16,8 @@ from bimp.config import GAT_HEADS, ModelConfig, TrialConfig
 from bimp.head import smallest_hidden_dim
 from bimp.tasks import TASKS, TaskSpec
 from reports.published.rows import PAPER_TABLES, PaperRow, paper_rows
-from study.plan import StudyPlan, plan
+from study.plan import StudyPlan, plan, resolve
 from study.plan.cells import Cell
-from study.space import resolve
 from study.spec import StudySpec, load_study
 
 FOLDER = Path(__file__).parents[2] / "search_spaces"
@@ -159,7 +158,7 @@ def unsized(monkeypatch: pytest.MonkeyPatch) -> None:
     def count(model: ModelConfig, task: TaskSpec) -> int:
         return 0
 
-    monkeypatch.setattr("study.space._width", width)
+    monkeypatch.setattr("study.configuration._width", width)
     monkeypatch.setattr("study.plan.planning._count", count)
 
 

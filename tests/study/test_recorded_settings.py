@@ -12,9 +12,8 @@ from bimp.config import TrialConfig
 from bimp.semantics import SETTINGS
 from study.assignment import TrialAssignment
 from study.growing_record import initial_record
-from study.plan import plan
+from study.plan import plan, resolve
 from study.records import TrialRecord, read_record, write_record
-from study.space import resolve
 from study.spec import read_study
 
 STUDY = """

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.plan import plan
-from study.space import resolve
+from study.plan import plan, resolve
 from study.spec import SpecError, read_study
 from study.spec.rows import variants
 from study.spec.source import KeyPath, read_yaml

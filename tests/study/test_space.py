@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from bimp.budget import parameters_of
 from bimp.config import ConfigError, TrialConfig, gated_layers
 from bimp.tasks import task_of
-from study.plan import plan
+from study.plan import plan, resolve
 from study.plan.cells import Cell
 from study.plan.crossing import cross
-from study.space import grid, optuna_parameters, rate_corners, resolve, suggest, width_corners
+from study.space import grid, optuna_parameters, rate_corners, suggest, width_corners
 from study.spec import StudySpec, read_study
 
 EVERYTHING_SAMPLED = """\

@@ -127,6 +127,29 @@ def test_a_plan_that_is_none_is_named(folder: ResultsFolder, content: str) -> No
         study_status(folder.root)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "line"),
+    [
+        ("trials", "many", "cells[0].trials: found 'many', expected a valid integer"),
+        ("trials", None, "cells[0].trials: found None, expected a valid integer"),
+        ("id", 3, "cells[0].id: found 3, expected a valid string"),
+        ("direction", "up", "cells[0].direction: found 'up', expected 'min' or 'max'"),
+        ("rungs", "x", "cells[0].rungs: found 'x', expected a valid array"),
+    ],
+)
+def test_a_value_of_the_plan_that_is_of_another_type_is_named(
+    folder: ResultsFolder, key: str, value: object, line: str
+) -> None:
+    plan = json.loads(folder.plan_file.read_text())
+    plan["cells"][0][key] = value
+    folder.plan_file.write_text(json.dumps(plan))
+    with pytest.raises(StatusError) as caught:
+        study_status(folder.root)
+    assert str(caught.value) == (
+        f"{folder.plan_file}: not the plan of a study ({line}); run the study again, which writes it"
+    )
+
+
 def test_a_record_of_another_study_is_named(folder: ResultsFolder) -> None:
     stray = sealed(folder, 1, cell="another-cell", study="another", status="finished")
     with pytest.raises(StatusError, match=rf"{stray.key}.parquet: found trial {stray.key} of study another, expected"):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from study.progress import CellGoal, CellTally
 from study.stays import Stays
-from study.time_left import TimeLeft, UnderWay, time_left
+from study.tally import CellGoal, CellTally, UnderWay
+from study.time_left import TimeLeft, time_left
 
 
 @dataclass(frozen=True)

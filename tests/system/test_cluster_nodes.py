@@ -16,6 +16,7 @@ from benchmarks.faults.node_scenarios import (
     OTHER_VERSION,
     bare_node,
     late_unfit_node,
+    lost_largest_node,
     lost_nodes,
     pretend,
     vanished_node,
@@ -55,6 +56,7 @@ def nodes(short: Path) -> Iterator[LoopbackCluster]:
     [
         vanished_node,
         pytest.param(lost_nodes, marks=pytest.mark.slow),
+        pytest.param(lost_largest_node, marks=pytest.mark.slow),
         pytest.param(late_unfit_node, marks=pytest.mark.slow),
         pytest.param(bare_node, marks=pytest.mark.slow),
     ],

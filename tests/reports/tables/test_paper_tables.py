@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,8 @@ from printed_numbers import printed_datasets, printed_rows, shipped_datasets, sh
 from typer.testing import CliRunner
 
 from aggregate import app
-from reports.grid import render_fragment, render_html, render_markdown
-from reports.layout.layout_file import Layout
+from reports.grid import Grid, render_fragment, render_html, render_markdown
+from reports.layout.layout_file import AnyLayout, Layout
 from reports.layout.layout_reader import find_layouts, shipped_layouts
 from reports.published.rows import PAPER_TABLES, paper_rows
 from reports.tables.paper_tables import paper_tables, significant_rows, write_paper_tables
@@ -22,10 +22,17 @@ from reports.tables.paper_tables import paper_tables, significant_rows, write_pa
 Printed = tuple[str, ...]
 
 
+def printed(layouts: Sequence[AnyLayout]) -> tuple[Grid, ...]:
+    """The grids of layouts that all fit."""
+    grids, unfit = paper_tables(layouts)
+    assert unfit == ()
+    return grids
+
+
 def written_rows() -> Iterator[Printed]:
     """Every model of the LaTeX that we write, in the shape of ``printed_numbers.printed_rows``, cell by cell."""
     layouts = find_layouts(list(shipped_layouts()))
-    for layout, grid in zip(layouts, paper_tables(layouts), strict=True):
+    for layout, grid in zip(layouts, printed(layouts), strict=True):
         if not isinstance(layout, Layout):
             continue
         dataset = "nothing"
@@ -62,7 +69,7 @@ def test_every_number_and_mark_is_as_in_the_papers_source() -> None:
 
 
 def written_datasets() -> list[Printed]:
-    grids = paper_tables(find_layouts(["datasets", "small_datasets"]))
+    grids = printed(find_layouts(["datasets", "small_datasets"]))
     text = "".join(map(render_fragment, grids))
     return list(printed_datasets("\n".join(line for line in text.splitlines() if "(dim)" not in line)))
 
@@ -106,7 +113,7 @@ def test_bold_by_significance_counts_the_tables_that_are_printed_together(tmp_pa
 
 
 def test_datasets_are_printed_back() -> None:
-    medium, small = paper_tables(find_layouts(["datasets", "small_datasets"]))
+    medium, small = printed(find_layouts(["datasets", "small_datasets"]))
     text = render_markdown(medium)
     assert "| Graph regression | ZINC | 12k | 23.16 | 49.83 | Atom type (28) | Bond type (4) |" in text
     assert "| Node classification | CLUSTER | 12k | 117.20 | 4301.72 | Attributes (7) | - |" in text
@@ -116,7 +123,7 @@ def test_datasets_are_printed_back() -> None:
 
 
 def test_the_placement_table_names_its_models_once() -> None:
-    (grid,) = paper_tables(find_layouts(["placement"]))
+    (grid,) = printed(find_layouts(["placement"]))
     half = ("L", "Params", "Test MAE", "Train MAE", "Epochs")
     assert [section.heads for section in grid.sections] == [("Model", *half, *half)]
     row = next(line for line in render_markdown(grid).splitlines() if "dense" in line)
@@ -127,7 +134,7 @@ def test_the_placement_table_names_its_models_once() -> None:
 
 
 def test_red_is_seen_in_html() -> None:
-    (grid,) = paper_tables(find_layouts(["graph_level"]))
+    (grid,) = printed(find_layouts(["graph_level"]))
     assert '<b class="best">0.166 ± 0.009</b>' in render_html(grid)
 
 
@@ -137,3 +144,48 @@ def test_the_command_writes_all_of_them(tmp_path: Path) -> None:
     names = {path.stem for path in tmp_path.glob("*.csv")}
     assert names == {*PAPER_TABLES, "datasets", "small_datasets"}
     assert all((tmp_path / f"{name}{end}").is_file() for name in names for end in (".tex", "_standalone.tex", ".html"))
+
+
+OF_OWN = """\
+name: {name}
+title: Own
+{key}
+blocks: [{{dataset: {dataset}, sections: [[{{backbone: gcn, placement: none, departures: {{}}}}]]}}]
+"""
+
+
+def of_own(folder: Path, name: str, key: str, dataset: str) -> str:
+    path = folder / f"{name}.yaml"
+    path.write_text(OF_OWN.format(name=name, key=key, dataset=dataset), encoding="utf-8")
+    return str(path)
+
+
+def test_layouts_without_printed_rows_are_named_and_the_others_are_made(tmp_path: Path) -> None:
+    nameless = of_own(tmp_path, "nameless", "", "zinc")
+    empty = of_own(tmp_path, "empty", "published: small", "zinc")
+    wanted = [nameless, "graph_level", empty, "datasets"]
+    out = tmp_path / "out"
+    layouts = [part for name in wanted for part in ("--layout", name)]
+    done = CliRunner().invoke(app, ["tables", "--published", *layouts, "--bold", "significant", "--out", str(out)])
+    assert done.exit_code == 0
+    assert {path.stem for path in out.glob("*.csv")} == {"graph_level", "datasets"}
+    first, second = done.stderr.splitlines()
+    assert first == (
+        "left out of the paper's own tables: layout nameless: published: found nothing, "
+        "expected the table whose printed numbers stand in it"
+    )
+    assert second.startswith("left out of the paper's own tables: layout empty: none of the results has a place in it")
+    text = (out / "graph_level.md").read_text(encoding="utf-8")
+    # The 16 gated rows of Table 2: those of Table S3, which is not printed, are not corrected for.
+    assert "Holm's correction over the 16 comparisons printed together" in text
+
+
+def test_where_no_layout_has_printed_rows_nothing_is_made(tmp_path: Path) -> None:
+    layouts = [of_own(tmp_path, "nameless", "", "zinc"), of_own(tmp_path, "empty", "published: small", "zinc")]
+    arguments = ["tables", "--published", "--layout", layouts[0], "--layout", layouts[1], "--out", str(tmp_path / "o")]
+    done = CliRunner().invoke(app, arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: layout nameless: published: found nothing")
+    assert "; layout empty: none of the results has a place" in line
+    assert not (tmp_path / "o").exists()

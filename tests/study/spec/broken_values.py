@@ -169,6 +169,11 @@ BROKEN_VALUES = {
         "f.yaml:17: confirm.seeds: found [41, 95, 41], expected different values: 41 stands twice",
     ),
     "negative seed": ("[41, 95]", "[41, -1]", "f.yaml:17: confirm.seeds[1]: found -1, expected 0 or more"),
+    "more layers than anybody counts": (
+        "layers: 4",
+        "layers: 1000000000",
+        "f.yaml:7: arms.layers: found 1000000000, expected 1000 or less",
+    ),
     "negative trials": ("trials: 8", "trials: -8", "f.yaml:14: search.trials: found -8, expected 1 or more"),
     "reduction by one": (
         "{grace_epochs: 2}",

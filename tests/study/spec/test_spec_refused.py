@@ -92,6 +92,11 @@ def test_alias_to_itself() -> None:
         read_study("arms: &a {arms: *a}", "f.yaml")
 
 
+def test_lists_within_each_other_without_end() -> None:
+    with pytest.raises(SpecError, match=r"^f.yaml: found lists or mappings within each other without end"):
+        read_study("name: " + "[" * 3000 + "]" * 3000, "f.yaml")
+
+
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as error:
         load_study(tmp_path / "none.yaml")
@@ -136,8 +141,8 @@ def test_a_grid_that_is_a_slip_is_refused_before_it_is_listed() -> None:
     with pytest.raises(SpecError) as caught:
         read_study("""\
 name: slip
-arms: {dataset: digits, backbone: gcn, placement: boosting, hidden_dim: 8, layers: 2}
-space: {num_clusters: {int: [2, 100000000]}}
+arms: {dataset: digits, backbone: gcn, placement: none, hidden_dim: 8, layers: 2}
+space: {batch_size: {int: [2, 100000000]}}
 search: {sampler: grid}
 """)
     assert str(caught.value) == (

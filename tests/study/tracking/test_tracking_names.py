@@ -62,9 +62,14 @@ def test_a_trial_is_named_by_its_fold_and_without_a_plan_by_itself() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "not a readable plan"),
+        ("{", "not the plan of a study .not readable as JSON .EOF"),
         ('{"format": 2}', "found plan format 2, expected 1"),
-        ('{"format": 1, "study": "s", "caption": null, "cells": [{}]}', "'id'"),
+        (
+            '{"format": 1, "study": "s", "caption": null, "cells": [{}]}',
+            r"cells\[0\].id: found nothing, expected a value",
+        ),
+        ('{"format": 1, "study": 7, "caption": null, "cells": []}', "study: found 7, expected a valid string"),
+        ("[]", "expected an object"),
     ],
 )
 def test_a_plan_that_cannot_be_read_is_named(folder: ResultsFolder, content: str, words: str) -> None:

@@ -1,0 +1,113 @@
+"""MLflow's runs of a study and of its cells, in which those of the trials stand: opened, summed up and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from study.records import TrialRecord
+from study.tracking.changes import RecordChanges
+from study.tracking.content import (
+    PARENT_TAG,
+    ConfirmResult,
+    cell_parameters,
+    cell_tags,
+    confirm_result,
+    end_of,
+    milliseconds,
+    study_tags,
+    summary_metrics,
+)
+from study.tracking.names import PlannedCell, StudyPlan, cell_names
+from study.tracking.runs import MirroredRun, MirroredRuns
+from study.tracking.state import STATE_TAG, SummaryState
+
+_FIRST_METRICS = ("confirm_finished",)
+"""The first metrics of a summary: whoever was cut off while sending one has sent those."""
+
+
+class ParentRuns:
+    """The runs of a study and its cells, made from the plan and from what was told of the trials.
+
+    Methods that take the runs that MLflow holds raise the errors of :func:`study.tracking.runs.mirror_errors`.
+
+    Args:
+        plan: of the study. plan_file: where it lies; as old as the study or older.
+        changes: knows when trials began.
+    """
+
+    def __init__(self, plan: StudyPlan, plan_file: Path, changes: RecordChanges) -> None:
+        self.names = cell_names(plan.cells)
+        self._plan = plan
+        self._plan_file = plan_file
+        self._changes = changes
+        self._confirmed: dict[str, dict[str, ConfirmResult]] = {}
+        self._ends: dict[str, float] = {}
+        self._started: float | None = None
+
+    def remember(self, record: TrialRecord) -> None:
+        """Hear of a trial as it is on record now."""
+        self._ends[record.cell] = max(end_of(record), self._ends.get(record.cell, 0.0))
+        result = confirm_result(record)
+        if result is not None:
+            self._confirmed.setdefault(record.cell, {})[record.key] = result
+        elif record.cell in self._confirmed:
+            self._confirmed[record.cell].pop(record.key, None)  # superseded since
+
+    def open(self, runs: MirroredRuns) -> None:
+        """A run for the study and for every cell; what is there already is kept."""
+        tags = study_tags(self._plan.study, self._plan.caption or "")
+        study = runs.find("study", self._plan.study)
+        if study is None:
+            study = runs.create("study", f"study {self._plan.study}", milliseconds(self._first_start()), tags)
+        runs.write(study, tags=tags, parameters={"cells": str(len(self._plan.cells))})
+        for cell in self._plan.cells:
+            self._open_cell(runs, cell)
+
+    def _open_cell(self, runs: MirroredRuns, cell: PlannedCell) -> MirroredRun:
+        study = runs.known("study", self._plan.study)
+        tags = cell_tags(cell, self._plan.study) | ({} if study is None else {PARENT_TAG: study.run_id})
+        run = runs.find("cell", cell.id)
+        if run is None:
+            run = runs.create("cell", self.names[cell.id], milliseconds(self._first_start()), tags)
+        runs.write(run, tags=tags, parameters=cell_parameters(cell))
+        return run
+
+    def tag_of(self, runs: MirroredRuns, cell: str) -> dict[str, str]:
+        """The tag of a trial's run that names the run it stands in: its cell's, or the study's."""
+        parent = runs.known("cell", cell) or runs.known("study", self._plan.study)
+        return {} if parent is None else {PARENT_TAG: parent.run_id}
+
+    def sum_up(self, runs: MirroredRuns) -> bool:
+        """Bring every cell's run up to its confirm trials; whether one had to be made anew, without its trials."""
+        anew = False
+        for cell in self._plan.cells:
+            run, rows = runs.find("cell", cell.id), summary_metrics(self._confirmed.get(cell.id, {}).values())
+            if run is None or SummaryState.of(run.tags) == SummaryState.after(rows):
+                continue
+            if SummaryState.of(run.tags).denied_by(rows) or runs.hold_others(run, rows, _FIRST_METRICS):
+                runs.delete("cell", cell.id)
+                run, anew = self._open_cell(runs, cell), True
+            there = SummaryState.of(run.tags).count
+            tags = {STATE_TAG: str(SummaryState.after(rows))}
+            runs.write(run, metrics=[row for row in rows if row.step > there], tags=tags, parameters={})
+            run.found = False
+        return anew
+
+    def mark(self, runs: MirroredRuns, status: str, ended_cells: Collection[str]) -> None:
+        """Set the status of the study and its cells; ``ended_cells`` are FINISHED all the same."""
+        last = max([self._plan_file.stat().st_mtime, *self._ends.values()])
+        for cell in self._plan.cells:
+            run = runs.find("cell", cell.id)
+            if run is not None:
+                of_cell = "FINISHED" if cell.id in ended_cells else status
+                runs.set_status(run, of_cell, milliseconds(self._ends.get(cell.id, last)))
+        study = runs.find("study", self._plan.study)
+        if study is not None:
+            runs.set_status(study, status, milliseconds(last))
+
+    def _first_start(self) -> float:
+        """When the study began: nothing says it, but it was not after its plan or its first trial."""
+        if self._started is None:
+            self._started = min([self._plan_file.stat().st_mtime, *self._changes.starts()])
+        return self._started
