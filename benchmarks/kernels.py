@@ -51,7 +51,6 @@ KERNELS = (
     Kernel("Maxima of neighbours", "bimp.neighbourhood", "graphsage", EVERY_DATASET),
     Kernel("Attention", "bimp.layers.gat", "gat", EVERY_DATASET),
     Kernel("Edges of GatedGCN", "bimp.layers.gated_gcn", "gated_gcn", EVERY_DATASET),
-    Kernel("Readout", "bimp.head", "gcn", ("zinc", "smnist")),
     Kernel("Head of edges", "bimp.head", "gcn", ("tsp",)),
 )
 

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from bimp.config import ConfigError, ModelConfig, Readout
 from bimp.data.batch import GraphBatch
-from bimp.kernels.aggregation import sum_of_graphs
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.edge_scores import edge_scores
 from bimp.kernels.linear import Linear, linear
@@ -19,9 +18,8 @@ from bimp.tasks import TaskSpec
 
 def read_out(rows: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:
     """One row for each real graph out of its nodes' (equation 4 for the mean): ``[graphs, width]``."""
-    if readout != "max" and (batch.padding is not None or kernels_serve(rows)):
-        by_product = batch.padding is not None
-        summed = aggregation.sum_of_graphs(rows, batch) if by_product else sum_of_graphs(rows, batch.batch, batch.ptr)
+    if readout != "max" and batch.padding is not None:
+        summed = aggregation.sum_of_graphs(rows, batch)
         counts = batch.ptr.diff()[: batch.num_graphs]
         return summed if readout == "sum" else summed / counts.clamp(min=1).unsqueeze(1)
     each_row = torch.arange(batch.num_nodes, device=rows.device)

@@ -33,43 +33,6 @@ def edge_sums(at_source: Tensor, at_destination: Tensor, adjacency: Adjacency) -
     return sums
 
 
-def sum_of_graphs(rows: Tensor, graph: Tensor, starts: Tensor) -> Tensor:
-    """Sum of the rows of each graph's nodes, ``[graphs, width]``.
-
-    Args:
-        rows: ``[nodes, width]``.
-        graph: ``[nodes]``, the graph of each, ascending.
-        starts: ``[graphs + 1]``, where the nodes of each graph begin, and where the last ones end.
-    """
-    return sum_of_own_runs(rows, torch.arange(len(rows)), starts, graph)
-
-
-def sum_of_own_runs(rows: Tensor, each_row: Tensor, starts: Tensor, run: Tensor) -> Tensor:
-    """Sum of the rows of each run, ``[runs, width]``, where each row is in one run, and those of a run side by side.
-
-    Args:
-        rows: ``[rows, width]``.
-        each_row: 0 to the number of rows, less one.
-        starts: ``[runs + 1]``, where the runs begin and end.
-        run: ``[rows]``, the run of each row, ascending.
-    """
-    summed: Tensor = _SumOfOwnRuns.apply(rows, each_row, starts, run)  # type: ignore[no-untyped-call]
-    return summed
-
-
-class _SumOfOwnRuns(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, each_row: Tensor, starts: Tensor, run: Tensor) -> Tensor:
-        ctx.save_for_backward(run)
-        return sum_of_runs(rows, each_row, starts)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        (run,) = ctx.saved_tensors
-        return grad.index_select(0, run), None, None, None
-
-
 class _EdgeSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, at_source: Tensor, at_destination: Tensor, adjacency: Adjacency) -> Tensor:

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from bimp.adjacency import Adjacency
 from bimp.data.batch import GraphBatch
-from bimp.kernels.aggregation import sum_of_own_runs
-from bimp.kernels.segments import sum_from_destinations, sum_from_sources
+from bimp.kernels.segments import sum_from_destinations, sum_from_sources, sum_of_runs
 
 aten = torch.ops.aten
 
@@ -27,7 +26,7 @@ def neighbour_sum(rows: Tensor, adjacency: Adjacency, weights: Tensor | None) ->
 def sum_over_neighbours(messages: Tensor, adjacency: Adjacency) -> Tensor:
     """As :func:`bimp.neighbourhood.sum_over_neighbours`."""
     rows = messages.reshape(len(messages), -1)
-    summed = sum_of_own_runs(rows, adjacency.each_edge, adjacency.starts, adjacency.destination)
+    summed: Tensor = _SumOfEdges.apply(rows, adjacency)  # type: ignore[no-untyped-call]
     return summed.view(-1, *messages.shape[1:])
 
 
@@ -63,6 +62,18 @@ def embedded(numbers: Tensor, weight: Tensor) -> Tensor:
     """``weight[numbers]``: ``[rows]`` and ``[numbers, width]``, few, to ``[rows, width]``."""
     rows: Tensor = _Embedded.apply(numbers, weight)  # type: ignore[no-untyped-call]
     return rows
+
+
+class _SumOfEdges(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, adjacency: Adjacency) -> Tensor:
+        ctx.adjacency = adjacency
+        return sum_of_runs(rows, adjacency.each_edge, adjacency.starts)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad.index_select(0, ctx.adjacency.destination), None
 
 
 class _NeighbourSumByBags(torch.autograd.Function):

@@ -13,10 +13,9 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from bimp.adjacency import Adjacency
-from bimp.config import BACKBONES, Backbone, ModelConfig, Readout
+from bimp.config import BACKBONES, Backbone, ModelConfig
 from bimp.data import GraphBatch
 from bimp.data.cluster import block_model_graph, pack_block_models
-from bimp.head import read_out
 from bimp.kernels.attention import HeadColumns
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import linear
@@ -178,19 +177,6 @@ def test_runs_of_each_head_hold_the_edges_of_their_end() -> None:
 def test_columns_of_heads(heads: int, width: int, unused: int, slots: int) -> None:
     columns = HeadColumns(heads=heads, width=width)
     assert (columns.unused, columns.slots) == (unused, slots)
-
-
-@pytest.mark.parametrize("readout", ["mean", "sum", "max"])
-def test_rows_of_graphs_and_their_gradient(readout: Readout) -> None:
-    batch = cluster_batch()
-    torch.manual_seed(0)
-    rows = torch.randn(batch.num_nodes, 5, dtype=torch.float64, requires_grad=True)
-    grad = torch.randn(batch.num_graphs, 5, dtype=torch.float64)
-    found = read_out(rows, batch, readout)
-    with plainly():
-        expected = read_out(rows, batch, readout)
-    assert_close(found, expected)
-    assert_close(torch.autograd.grad(found, rows, grad), torch.autograd.grad(expected, rows, grad))
 
 
 @pytest.mark.parametrize("gaps", [False, True], ids=["dense", "a part of a wider matrix"])
