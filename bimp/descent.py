@@ -52,8 +52,7 @@ class AdamUpdate:
         beta1, beta2 = self._group["betas"]
         adam(
             [parameter for parameter, _ in given],
-            # The update goes through both as they lie in memory, whatever their strides.
-            [grad.contiguous() for _, grad in given],
+            [_as_it_lies(grad, parameter) for parameter, grad in given],
             [state["exp_avg"] for state in states],
             [state["exp_avg_sq"] for state in states],
             [],
@@ -75,6 +74,14 @@ class AdamUpdate:
             state["exp_avg"] = torch.zeros_like(parameter)
             state["exp_avg_sq"] = torch.zeros_like(parameter)
         return state
+
+
+def _as_it_lies(grad: Tensor, parameter: Tensor) -> Tensor:
+    """``grad`` in the order of ``parameter`` in memory, for the update goes through both as they lie.
+
+    Parameters of one's own need not be contiguous; what Adam keeps of them lies as they do.
+    """
+    return grad if grad.stride() == parameter.stride() else torch.empty_like(parameter).copy_(grad)
 
 
 def descend(update: AdamUpdate, clip_norm: float | None, grads: Sequence[Tensor | None]) -> None:
