@@ -90,8 +90,10 @@ def descend(update: AdamUpdate, clip_norm: float | None, grads: Sequence[Tensor 
 
 
 def gradients(loss: Tensor, parameters: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
-    """Of ``loss`` by each parameter; None where it does not depend on one."""
-    return torch.autograd.grad(loss, parameters, allow_unused=True)
+    """Of ``loss`` by each parameter; None where it does not depend on one, and of those that are frozen."""
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    found = iter(torch.autograd.grad(loss, trained, allow_unused=True))
+    return tuple(next(found) if parameter.requires_grad else None for parameter in parameters)
 
 
 @torch.no_grad()

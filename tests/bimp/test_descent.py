@@ -42,6 +42,21 @@ def test_parameters_that_lie_otherwise_in_memory_are_moved_by_their_own_gradient
     assert_close(ours, theirs)
 
 
+def test_frozen_parameters_stay() -> None:
+    frozen = nn.Parameter(torch.tensor([2.0, 3.0]), requires_grad=False)
+    trained, unused = (nn.Parameter(torch.ones(2)) for _ in range(2))
+    optimizer = torch.optim.Adam([frozen, trained, unused], lr=0.1, fused=True)
+    update = AdamUpdate(optimizer)
+    of_frozen, of_trained, of_unused = gradients((frozen * trained).sum(), update.parameters)
+    assert (of_frozen, of_unused) == (None, None)
+    assert of_trained is not None
+    assert of_trained.tolist() == [2, 3]
+    descend(update, 1.0, (of_frozen, of_trained, of_unused))
+    assert frozen.tolist() == [2, 3]
+    assert_close(trained, torch.full((2,), 0.9))
+    assert optimizer.state.keys() == {trained}
+
+
 def test_gradients_that_are_one_tensor_are_clipped_once() -> None:
     shared = torch.tensor([3.0, 4.0])
     first, nothing, second = clipped([shared, None, shared], 1.0)
