@@ -52,8 +52,7 @@ class AdamUpdate:
         beta1, beta2 = self._group["betas"]
         adam(
             [parameter for parameter, _ in given],
-            # The update goes through both as they lie in memory, whatever their strides.
-            [grad.contiguous() for _, grad in given],
+            [_as_it_lies(grad, parameter) for parameter, grad in given],
             [state["exp_avg"] for state in states],
             [state["exp_avg_sq"] for state in states],
             [],
@@ -77,14 +76,24 @@ class AdamUpdate:
         return state
 
 
+def _as_it_lies(grad: Tensor, parameter: Tensor) -> Tensor:
+    """``grad`` in the order of ``parameter`` in memory, for the update goes through both as they lie.
+
+    Parameters of one's own need not be contiguous; what Adam keeps of them lies as they do.
+    """
+    return grad if grad.stride() == parameter.stride() else torch.empty_like(parameter).copy_(grad)
+
+
 def descend(update: AdamUpdate, clip_norm: float | None, grads: Sequence[Tensor | None]) -> None:
     """Move the parameters of ``update`` by ``grads``, clipped to a norm of ``clip_norm`` over all of them."""
     update(grads if clip_norm is None else clipped(grads, clip_norm))
 
 
 def gradients(loss: Tensor, parameters: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
-    """Of ``loss`` by each parameter; None where it does not depend on one."""
-    return torch.autograd.grad(loss, parameters, allow_unused=True)
+    """Of ``loss`` by each parameter; None where it does not depend on one, and of those that are frozen."""
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    found = iter(torch.autograd.grad(loss, trained, allow_unused=True))
+    return tuple(next(found) if parameter.requires_grad else None for parameter in parameters)
 
 
 @torch.no_grad()

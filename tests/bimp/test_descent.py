@@ -25,6 +25,38 @@ def test_a_gradient_that_lies_otherwise_in_memory_is_read_by_its_entries(device:
     assert_close(ours, theirs)
 
 
+@pytest.mark.parametrize("clip_norm", [None, 0.5])
+def test_parameters_that_lie_otherwise_in_memory_are_moved_by_their_own_gradients(clip_norm: float | None) -> None:
+    first, towards = (torch.randn(3, 2, generator=torch.Generator().manual_seed(seed)).t() for seed in (0, 1))
+    ours, theirs = nn.Parameter(first.clone()), nn.Parameter(first.contiguous())
+    assert not ours.is_contiguous()
+    update = AdamUpdate(torch.optim.Adam([ours], lr=0.1, fused=True))
+    optimizer = torch.optim.Adam([theirs], lr=0.1, fused=True)
+    for _ in range(3):
+        descend(update, clip_norm, gradients((ours - towards).pow(4).sum(), [ours]))
+        optimizer.zero_grad()
+        (theirs - towards).pow(4).sum().backward()  # type: ignore[no-untyped-call]
+        if clip_norm is not None:
+            nn.utils.clip_grad_norm_([theirs], clip_norm)
+        optimizer.step()
+    assert_close(ours, theirs)
+
+
+def test_frozen_parameters_stay() -> None:
+    frozen = nn.Parameter(torch.tensor([2.0, 3.0]), requires_grad=False)
+    trained, unused = (nn.Parameter(torch.ones(2)) for _ in range(2))
+    optimizer = torch.optim.Adam([frozen, trained, unused], lr=0.1, fused=True)
+    update = AdamUpdate(optimizer)
+    of_frozen, of_trained, of_unused = gradients((frozen * trained).sum(), update.parameters)
+    assert (of_frozen, of_unused) == (None, None)
+    assert of_trained is not None
+    assert of_trained.tolist() == [2, 3]
+    descend(update, 1.0, (of_frozen, of_trained, of_unused))
+    assert frozen.tolist() == [2, 3]
+    assert_close(trained, torch.full((2,), 0.9))
+    assert optimizer.state.keys() == {trained}
+
+
 def test_gradients_that_are_one_tensor_are_clipped_once() -> None:
     shared = torch.tensor([3.0, 4.0])
     first, nothing, second = clipped([shared, None, shared], 1.0)
@@ -47,7 +79,7 @@ def test_steps_are_those_of_the_optimizer_to_the_last_bit(clip_norm: float | Non
         update = AdamUpdate(of_ours)
         descend(update, clip_norm, gradients(ours[0](rows).square().sum(), update.parameters))
         of_theirs.zero_grad()
-        theirs[0](rows).square().sum().backward()  # type: ignore[no-untyped-call]
+        theirs[0](rows).square().sum().backward()
         if clip_norm is not None:
             nn.utils.clip_grad_norm_(theirs.parameters(), clip_norm)
         of_theirs.step()
