@@ -40,7 +40,7 @@ def edge_scores(
         third_bias: ``[scores]``.
     """
     scores: Tensor = _EdgeScores.apply(  # type: ignore[no-untyped-call]
-        mapped, second_weight, second_bias, third_weight, third_bias, adjacency
+        mapped, second_weight, second_bias, third_weight, third_bias, adjacency, torch.is_grad_enabled()
     )
     return scores
 
@@ -55,10 +55,11 @@ class _EdgeScores(torch.autograd.Function):
         third_weight: Tensor,
         third_bias: Tensor,
         adjacency: Adjacency,
+        is_training: bool,
     ) -> Tensor:
         edges = adjacency.num_edges
         first_rows = _FirstRows.of(mapped, adjacency)
-        is_kept = any(ctx.needs_input_grad)
+        is_kept = is_training and any(ctx.needs_input_grad)  # which says nothing of the mode
         hidden = empty_with_room(edges if is_kept else min(edges, BLOCK_EDGES), len(second_weight), like=mapped)
         scores = mapped.new_empty(edges, len(third_weight))
         for block in _blocks(edges):
@@ -95,7 +96,7 @@ class _EdgeScores(torch.autograd.Function):
         of_mapped = torch.cat(
             [at_source, at_destination], dim=1, out=empty_with_room(len(mapped), mapped.shape[1], like=mapped)
         )
-        return of_mapped, of_second, of_second_bias, of_third, grad.sum(0), None
+        return of_mapped, of_second, of_second_bias, of_third, grad.sum(0), None, None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from bimp.config import ModelConfig
 from bimp.data import GraphBatch
 from bimp.head import Head
 from bimp.kernels.edge_scores import edge_scores
+from bimp.kernels.room import empty_with_room
 from bimp.losses import supervised_loss
 from bimp.network import Network
 from bimp.tasks import task_of
@@ -62,6 +63,23 @@ def test_what_is_no_number_shows_in_its_edges_alone() -> None:
     weights = [torch.ones(2, 2), torch.zeros(2), torch.ones(1, 2), torch.zeros(1)]
     scores = edge_scores(mapped, batch.adjacency, *weights)
     assert scores.isnan().flatten().tolist() == [0 in edge for edge in batch.edge_index.t().tolist()]
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_rows_of_all_edges_are_kept_for_a_gradient_alone(monkeypatch: pytest.MonkeyPatch, trains: bool) -> None:
+    batch = batch_of(SmallGraph(3, ((0, 1), (1, 0), (1, 2), (2, 1), (0, 2))))
+    made: list[int] = []
+
+    def noted(num_rows: int, width: int, like: Tensor) -> Tensor:
+        made.append(num_rows)
+        return empty_with_room(num_rows, width, like)
+
+    monkeypatch.setattr("bimp.kernels.edge_scores.BLOCK_EDGES", 2)
+    monkeypatch.setattr("bimp.kernels.edge_scores.empty_with_room", noted)
+    mapped = torch.ones(3, 4, requires_grad=True)
+    with torch.set_grad_enabled(trains):
+        edge_scores(mapped, batch.adjacency, torch.ones(2, 2), torch.zeros(2), torch.ones(1, 2), torch.zeros(1))
+    assert made == [5 if trains else 2]
 
 
 def test_the_head_s_scores_are_those_of_both_ends_side_by_side() -> None:
