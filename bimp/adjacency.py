@@ -53,6 +53,7 @@ class Adjacency:
     padding: Padding | None = None
     orders: EdgeOrders | None = None
     _normalised: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
+    _both_ends: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
     _shares: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
     _head_runs: dict[tuple[bool, int, int], HeadRuns] = field(default_factory=dict, init=False, repr=False)
 
@@ -124,10 +125,13 @@ class Adjacency:
         """0 to ``edges - 1``."""
         return torch.arange(self.num_edges, device=self.edge_index.device)
 
-    @derived
-    def rows_of_both_ends(self) -> Tensor:
-        """``[2 edges]``: of four rows for each node, the first of u and the second of v, edge by edge."""
-        return torch.stack([4 * self.source, 4 * self.destination + 1], dim=1).view(-1)
+    def rows_of_both_ends(self, rows_a_node: int) -> Tensor:
+        """``[2 edges]``: of so many rows for each node, the first of u and the second of v, edge by edge."""
+        if rows_a_node not in self._both_ends:
+            with to_keep():
+                ends = [rows_a_node * self.source, rows_a_node * self.destination + 1]
+                self._both_ends[rows_a_node] = torch.stack(ends, dim=1).view(-1)
+        return self._both_ends[rows_a_node]
 
     @derived
     def pair_starts(self) -> Tensor:

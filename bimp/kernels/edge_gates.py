@@ -16,7 +16,7 @@ from torch import Tensor
 from bimp.adjacency import Adjacency, Block
 from bimp.kernels.linear import gradient_of_map, product
 from bimp.kernels.room import empty_like_with_room, empty_with_room
-from bimp.kernels.segments import sum_of_runs
+from bimp.kernels.segments import sum_of_both_ends, sum_of_runs
 from bimp.row_norm import RowNorm
 
 
@@ -172,12 +172,9 @@ def _raw_rows(
     mapped: Tensor, e_hat: Tensor, weight: Tensor | None, columns: Tensor | None, adjacency: Adjacency
 ) -> Tensor:
     """What both ends add to the row of each edge, and the map of ``columns`` or else of ``e_hat``."""
-    width = mapped.shape[1] // 4
-    four_rows = mapped.view(-1, width)
-    raw = mapped.new_empty(adjacency.num_edges, width)
+    raw = mapped.new_empty(adjacency.num_edges, mapped.shape[1] // 4)
     for block in adjacency.blocks:
-        pairs = adjacency.rows_of_both_ends[2 * block.edges.start : 2 * block.edges.stop]
-        rows = sum_of_runs(four_rows, pairs, adjacency.pair_starts[: pairs.numel() // 2 + 1])
+        rows = sum_of_both_ends(mapped, 4, adjacency, block.edges)
         if weight is None:
             raw[block.edges] = rows
         elif columns is None:

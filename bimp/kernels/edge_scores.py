@@ -8,7 +8,6 @@ first map are computed again in the backward pass.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from torch import Tensor
 from bimp.adjacency import BLOCK_EDGES, Adjacency
 from bimp.kernels.linear import gradient_of_map, product
 from bimp.kernels.room import empty_with_room
-from bimp.kernels.segments import sum_of_runs
+from bimp.kernels.segments import sum_of_both_ends, sum_of_runs
 
 
 def edge_scores(
@@ -58,13 +57,12 @@ class _EdgeScores(torch.autograd.Function):
         is_training: bool,
     ) -> Tensor:
         edges = adjacency.num_edges
-        first_rows = _FirstRows.of(mapped, adjacency)
         is_kept = is_training and any(ctx.needs_input_grad)  # which says nothing of the mode
         hidden = empty_with_room(edges if is_kept else min(edges, BLOCK_EDGES), len(second_weight), like=mapped)
         scores = mapped.new_empty(edges, len(third_weight))
         for block in _blocks(edges):
             rows = hidden[block] if is_kept else hidden[: block.stop - block.start]
-            torch.clamp(product(first_rows.take(block), second_weight, second_bias), min=0, out=rows)
+            torch.clamp(product(_first_rows(mapped, adjacency, block), second_weight, second_bias), min=0, out=rows)
             scores[block] = product(rows, third_weight, third_bias)
         if is_kept:
             ctx.adjacency = adjacency
@@ -77,7 +75,6 @@ class _EdgeScores(torch.autograd.Function):
         mapped, second_weight, third_weight, hidden = ctx.saved_tensors
         adjacency: Adjacency = ctx.adjacency
         grad = grad.contiguous()
-        first_rows = _FirstRows.of(mapped, adjacency)
         of_first = mapped.new_empty(adjacency.num_edges, second_weight.shape[1])
         of_second, of_third = torch.zeros_like(second_weight), torch.zeros_like(third_weight)
         of_second_bias = mapped.new_zeros(len(second_weight))
@@ -87,7 +84,7 @@ class _EdgeScores(torch.autograd.Function):
             of_hidden = product(of_scores, third_weight.t())
             torch.ops.aten.threshold_backward.grad_input(of_hidden, rows, 0, grad_input=of_hidden)
             of_second_bias += of_hidden.sum(0)
-            first = first_rows.take(block)
+            first = _first_rows(mapped, adjacency, block)
             of_second += gradient_of_map(of_hidden, first)
             of_rows = product(of_hidden, second_weight.t())
             torch.ops.aten.threshold_backward.grad_input(of_rows, first, 0, grad_input=of_first[block])
@@ -99,29 +96,9 @@ class _EdgeScores(torch.autograd.Function):
         return of_mapped, of_second, of_second_bias, of_third, grad.sum(0), None, None
 
 
-@dataclass(frozen=True)
-class _FirstRows:
-    """Rows of edges after the first map.
-
-    Attributes:
-        rows_of_nodes: ``[2 nodes, width]``, what each node adds to the edges out of it, then to those into it.
-        picks: ``[2 edges]``, of these the row of each edge's source and of its destination.
-        starts: where the pairs begin and end.
-    """
-
-    rows_of_nodes: Tensor
-    picks: Tensor
-    starts: Tensor
-
-    @classmethod
-    def of(cls, mapped: Tensor, adjacency: Adjacency) -> _FirstRows:
-        picks = torch.stack([2 * adjacency.source, 2 * adjacency.destination + 1], dim=1).view(-1)
-        return cls(mapped.view(-1, mapped.shape[1] // 2), picks, adjacency.pair_starts)
-
-    def take(self, block: slice) -> Tensor:
-        """Those of a block, ``[edges of the block, width]``."""
-        picks = self.picks[2 * block.start : 2 * block.stop]
-        return sum_of_runs(self.rows_of_nodes, picks, self.starts[: block.stop - block.start + 1]).relu_()
+def _first_rows(mapped: Tensor, adjacency: Adjacency, block: slice) -> Tensor:
+    """Rows of a block of edges after the first map, ``[edges of the block, width]``."""
+    return sum_of_both_ends(mapped, 2, adjacency, block).relu_()
 
 
 def _blocks(edges: int) -> Iterator[slice]:

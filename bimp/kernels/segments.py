@@ -28,6 +28,20 @@ def sum_of_runs(rows: Tensor, picks: Tensor, starts: Tensor, weights: Tensor | N
     return summed
 
 
+def sum_of_both_ends(mapped: Tensor, rows_a_node: int, adjacency: Adjacency, edges: slice) -> Tensor:
+    """The first row of u plus the second of v, for each edge u -> v of a block: ``[edges of the block, width]``.
+
+    Args:
+        mapped: ``[nodes, rows_a_node * width]``, contiguous: the rows of a node side by side.
+        rows_a_node: two or more.
+        adjacency: of all edges.
+        edges: which of them.
+    """
+    pairs = adjacency.rows_of_both_ends(rows_a_node)[2 * edges.start : 2 * edges.stop]
+    rows = mapped.view(-1, mapped.shape[1] // rows_a_node)
+    return sum_of_runs(rows, pairs, adjacency.pair_starts[: pairs.numel() // 2 + 1])
+
+
 def sum_from_sources(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
     """For each node the sum of its in-neighbours' rows, each times the weight of its edge."""
     return sum_of_runs(rows, adjacency.source, adjacency.starts, weights)
