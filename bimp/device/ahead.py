@@ -33,8 +33,8 @@ class BatchesAhead:
     """
 
     def __init__(self, resident: ResidentGraphs, size: Shape, runs: int, *, has_gated_runs: bool) -> None:
-        self._resident = resident
-        self._size = size
+        self.resident = resident
+        self.size = size
         self._runs = runs
         self._has_gated_runs = has_gated_runs
         self._most = max(min(MOST_STEPS, MOST_ROWS // (runs * size.rows)), 1)
@@ -76,8 +76,8 @@ class BatchesAhead:
 
     def _gathered(self, picks: Tensor) -> GatheredRows:
         """The batches of several steps, of ``[steps, runs, graphs]``: each tensor has a dimension for them in front."""
-        steps, (nodes, edges) = len(picks), (self._size.nodes, self._size.edges)
-        rows = self._resident.gather_rows(picks.flatten(0, 1), self._size, padded=True)
+        steps, (nodes, edges) = len(picks), (self.size.nodes, self.size.edges)
+        rows = self.resident.gather_rows(picks.flatten(0, 1), self.size, padded=True)
         assert rows.real_nodes is not None
         assert rows.real_edges is not None
 

@@ -157,28 +157,28 @@ class Passage:
             return partial(self._on_sent_batch, run, picks)
         if padded is None:
             return partial(self._on_gathered_batch, run, self._resident, shape)
-        return self._captured(padded, partial(self._on_padded_batch, run, self._resident.most_nodes))
+        return self._captured(padded, partial(self._on_padded_batch, run))
 
-    def _captured(self, padded: Padded, on_rows: Callable[[BatchesAhead, Shape], None]) -> Step:
+    def _captured(self, padded: Padded, on_batches: Callable[[BatchesAhead], None]) -> Step:
         """The step on the next batches of a size, which are gathered if they are not yet."""
         assert self._capture is not None
         ahead = self._ahead[padded]
         ahead.advance()
         if padded not in self._steps:
-            self._steps[padded] = self._capture(partial(on_rows, ahead, padded.size))
+            self._steps[padded] = self._capture(partial(on_batches, ahead))
         return self._steps[padded]
 
-    def _on_joint_batches(self, ahead: BatchesAhead, size: Shape) -> None:
+    def _on_joint_batches(self, ahead: BatchesAhead) -> None:
         assert self._joint is not None
         rows = ahead.take()
         signs = self.board.sign_rows()
         if signs is not None and rows.pos_enc is not None:
             by_run = rows.pos_enc.view(len(signs), -1, signs.shape[1])
             rows = replace(rows, pos_enc=(by_run * signs.unsqueeze(1)).flatten(0, 1))
-        self.board.write(self._joint(rows, size))
+        self.board.write(self._joint(rows, ahead.size))
 
-    def _on_padded_batch(self, run: int, most_nodes: int, ahead: BatchesAhead, _: Shape) -> None:
-        self._on_batch(run, ahead.take().as_batch(most_nodes))
+    def _on_padded_batch(self, run: int, ahead: BatchesAhead) -> None:
+        self._on_batch(run, ahead.take().as_batch(ahead.resident.most_nodes))
 
     def _on_gathered_batch(self, run: int, resident: ResidentGraphs, shape: Shape) -> None:
         self._on_batch(run, resident.gather(self.board.picks_of(run, shape.graphs), shape, padded=False))
