@@ -201,7 +201,7 @@ def _amount(coordinator: StudyCoordinator) -> str:
 def _checked_data(plan: StudyPlan, root: Path, folder: ResultsFolder, tell: Tell) -> dict[str, str]:
     """The fingerprint of every dataset of the plan, prepared where it is missing and checked where it is there."""
     require_folder(root, "--data")
-    fingerprints = {}
+    datasets = []
     encodings: dict[str, int] = {}
     for cell in plan.cells:
         encodings[cell.dataset] = max(encodings.get(cell.dataset, 0), cell.setting("pos_enc_dim") or 0)
@@ -209,6 +209,6 @@ def _checked_data(plan: StudyPlan, root: Path, folder: ResultsFolder, tell: Tell
         load_or_prepare(name, root, positional_encodings=count)
         dataset = open_prepared(name, root, verify=True)
         tell(dataset.describe())
-        keep_used_data(folder, [dataset])
-        fingerprints[name] = dataset.fingerprint
-    return fingerprints
+        datasets.append(dataset)
+    keep_used_data(folder, datasets)
+    return {dataset.name: dataset.fingerprint for dataset in datasets}
