@@ -23,10 +23,9 @@ from rich.console import Console
 from benchmarks.environment import start_as_a_worker
 from benchmarks.measure import Ratio, milliseconds
 from benchmarks.own_process import memory
-from benchmarks.page import Table, versions_of, write_part
+from benchmarks.page import Table, on_one_thread, write_part
 from bimp.config import BACKBONES, Backbone
 from bimp.data import GraphBatch
-from study.provenance import device_name
 
 DATASET, LAYERS = "zinc", 4
 SEED = 0
@@ -105,11 +104,7 @@ def main() -> None:
     page = table(costs)
     console.print(page.for_terminal())
     if not quick:
-        machine = (
-            f"`python -m benchmarks.batch_sizes`, on {device_name(torch.device('cpu'))} with "
-            f"{versions_of('python', 'torch')}, on one thread."
-        )
-        write_part("batch_sizes", "Batches of different sizes", (machine,), [page])
+        write_part("batch_sizes", "Batches of different sizes", (on_one_thread("batch_sizes"),), [page])
 
 
 def measure(backbone: Backbone, steps: int) -> Cost:

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from statistics import median
 from unittest.mock import patch
 
+import torch
+from rich.console import Console
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+
+from benchmarks.contenders import build_network, our_loss, our_step, trial_config
 from benchmarks.environment import start_as_a_worker
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from bimp.config import TrialConfig
-    from bimp.data import GraphBatch
+from benchmarks.graphs import workload
+from benchmarks.measure import Ratio, interleave, milliseconds
+from benchmarks.page import Table, on_one_thread, write_part
+from bimp.config import Backbone, TrialConfig
+from bimp.data import GraphBatch
+from bimp.tasks import task_of
 
 LAYERS = 4
 TURNS, QUICK_TURNS = 9, 2
@@ -37,7 +44,7 @@ class Kernel:
 
     title: str
     module: str
-    backbone: str
+    backbone: Backbone
     datasets: tuple[str, ...]
 
 
@@ -61,13 +68,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few turns; writes nothing")
     quick: bool = parser.parse_args().quick
     start_as_a_worker("benchmarks.kernels")
-    import torch  # once, in the right environment
-    from rich.console import Console
-
-    from benchmarks.page import Table, versions_of, write_part
-    from bimp.tasks import task_of
-    from study.provenance import device_name
-
     torch.set_num_threads(1)
     console = Console()
     rows = []
@@ -96,46 +96,36 @@ def main() -> None:
     )
     console.print(table.for_terminal())
     if not quick:
-        machine = (
-            f"`python -m benchmarks.kernels`, on {device_name(torch.device('cpu'))} with "
-            f"{versions_of('python', 'torch')}, on one thread."
-        )
-        write_part("kernels", "Kernels for main memory", (machine,), [table])
+        write_part("kernels", "Kernels for main memory", (on_one_thread("kernels"),), [table])
 
 
 def measure(kernel: Kernel, dataset: str, turns: int) -> tuple[str, ...]:
     """Medians with all kernels and without this one, their quotient, and what both ways keep."""
-    from statistics import median
-
-    from benchmarks.contenders import our_step, trial_config
-    from benchmarks.graphs import workload
-    from benchmarks.measure import Ratio, interleave, milliseconds
-
     drawn = workload(dataset)
     batches = [drawn.graphs.gather(picks) for picks in drawn.picks()]
     config = trial_config(drawn, kernel.backbone, LAYERS, gated=False)
     step, plain_step = our_step(config, batches), our_step(config, batches)
 
     def without(turn: int) -> object:
-        with patch(f"{kernel.module}.kernels_serve", lambda *_: False):
+        with _left_out(kernel):
             return plain_step(turn)
 
     contenders: dict[str, Callable[[int], object]] = {"with": step, "without": without}
     spent = {name: timings.cpu for name, timings in interleave(contenders, turns).items()}
     quotient = Ratio.between(spent["without"], spent["with"]).describe()
-    kept = [f"{kept_bytes(config, batches[0]) / 1e6:.1f}"]
-    with patch(f"{kernel.module}.kernels_serve", lambda *_: False):
-        kept.append(f"{kept_bytes(config, batches[0]) / 1e6:.1f}")
+    with_all = kept_bytes(config, batches[0])
+    with _left_out(kernel):
+        without_it = kept_bytes(config, batches[0])
+    kept = (f"{size / 1e6:.1f}" for size in (with_all, without_it))
     return milliseconds(median(spent["with"])), milliseconds(median(spent["without"])), quotient, *kept
+
+
+def _left_out(kernel: Kernel) -> AbstractContextManager[object]:
+    return patch(f"{kernel.module}.kernels_serve", lambda *_: False)
 
 
 def kept_bytes(config: TrialConfig, batch: GraphBatch) -> int:
     """What the forward pass of a training step keeps, each piece of memory once, parameters and inputs included."""
-    import torch
-    from torch.autograd.graph import saved_tensors_hooks
-
-    from benchmarks.contenders import build_network, our_loss
-
     pieces: dict[int, int] = {}
 
     def noted(tensor: Tensor) -> Tensor:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 
+import torch
 from rich.table import Table as RichTable
 
-from study.provenance import library_versions
+from study.provenance import device_name, library_versions
 
 WIDTH = 120
 PERFORMANCE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -52,6 +53,14 @@ def versions_of(*libraries: str) -> str:
     """What a measurement was made with: each library, or ``python``, and its version."""
     versions = library_versions()
     return ", ".join(f"{name} {versions[name]}" for name in libraries)
+
+
+def on_one_thread(benchmark: str) -> str:
+    """A paragraph: by which command something was measured on a thread of which processor, and with what."""
+    return (
+        f"`python -m benchmarks.{benchmark}`, on {device_name(torch.device('cpu'))} with "
+        f"{versions_of('python', 'torch')}, on one thread."
+    )
 
 
 def as_page(introduction: Sequence[str], tables: Sequence[Table], title: str) -> str:
