@@ -90,9 +90,12 @@ def descend(update: AdamUpdate, clip_norm: float | None, grads: Sequence[Tensor 
 
 
 def gradients(loss: Tensor, parameters: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
-    """Of ``loss`` by each parameter; None where it does not depend on one, and of those that are frozen."""
+    """Of ``loss`` by each parameter, 0 where it does not depend on one; None for those that are frozen.
+
+    One on which some batches depend and others do not moves on by what Adam keeps of it, alone or among others.
+    """
     trained = [parameter for parameter in parameters if parameter.requires_grad]
-    found = iter(torch.autograd.grad(loss, trained, allow_unused=True))
+    found = iter(torch.autograd.grad(loss, trained, materialize_grads=True))
     return tuple(next(found) if parameter.requires_grad else None for parameter in parameters)
 
 

@@ -108,7 +108,8 @@ class Network(nn.Module):
             elif e_hat is None:
                 h = layer(h, batch.adjacency, beta_hat, embedded)
             else:
-                h, e_hat = layer(h, e_hat, batch.adjacency, beta_hat, embedded, embedded_edges)
+                are_alike = position == 1 and self.ones_dim is not None
+                h, e_hat = layer(h, e_hat, batch.adjacency, beta_hat, embedded, embedded_edges, are_alike)
             embedded, embedded_edges = None, None
             if keep_rows:
                 rows.append(h)

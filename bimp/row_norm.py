@@ -34,6 +34,15 @@ class RowNorm(nn.BatchNorm1d):
             return F.batch_norm(rows, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
         return super().forward(rows)
 
+    def without_rest(self, shift: Tensor, num_rows: int) -> Tensor:
+        """``shift``, which all of the ``num_rows`` rows that come here hold, without a gradient where it has none.
+
+        Rows that are normalised by their own mean lose what they have in common. The gradient of that is 0, of which
+        a sum of floats leaves a rest; Adam divides by its size and makes whole steps of it, at random, behind which
+        the running mean lags.
+        """
+        return shift.detach() if self.training and num_rows > 1 else shift
+
     def _of_real_rows(self, rows: Tensor, real: RealRows) -> Tensor:
         assert self.running_mean is not None
         assert self.running_var is not None

@@ -24,7 +24,11 @@ class Linear(nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map rows ``[rows, in_features]`` to ``[rows, out_features]``."""
-        return linear(input, self.weight, self.bias)
+        return self.of(input, self.bias)
+
+    def of(self, rows: Tensor, bias: Tensor | None) -> Tensor:
+        """Map ``rows`` with ``bias`` in place of the map's own."""
+        return linear(rows, self.weight, bias)
 
     def of_both(self, first: Tensor, second: Tensor) -> Tensor:
         """Map ``first`` and ``second`` side by side, which have ``in_features`` columns together."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,19 @@ from bimp.semantics import EdgeGate
 
 EPSILON = 1e-6
 """Added to the sum of the edge gates (equation S10)."""
+
+WeightAndBias = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maps:
+    """The five maps of a layer, A, B, V, U and C in this order, as a step reads them."""
+
+    source: WeightAndBias
+    destination: WeightAndBias
+    values: WeightAndBias
+    own: WeightAndBias
+    edge: WeightAndBias
 
 
 class GatedGCNLayer(nn.Module):
@@ -56,6 +69,7 @@ class GatedGCNLayer(nn.Module):
         beta_hat: Tensor | None = None,
         embedded: Embedded | None = None,
         embedded_edges: Embedded | None = None,
+        edges_are_alike: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """The next node rows and edge rows.
 
@@ -67,25 +81,44 @@ class GatedGCNLayer(nn.Module):
             beta_hat: ``[edges]``, the factor of each message; None: 1.
             embedded: what ``h`` was embedded from, if that is known.
             embedded_edges: what ``e_hat`` was embedded from, if that is known.
+            edges_are_alike: whether all edges have the same row.
         """
         width = self.edge_self.out_features
+        maps = self._maps(adjacency, edges_are_alike)
         if written_out(adjacency, self.edge_norm, self.node_norm):
-            return self._written_out(h, e_hat, adjacency, beta_hat)
+            return self._written_out(h, e_hat, adjacency, beta_hat, maps)
         fits = adjacency.padding is None and e_hat.shape[1] == width and self.edge_norm.fits_kernels
         if fits and kernels_serve(h, e_hat, beta_hat):
-            rows, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat, embedded, embedded_edges)
+            rows, e_hat = self._by_kernel(h, e_hat, adjacency, beta_hat, maps, embedded, embedded_edges)
         else:
-            rows, e_hat = self._plainly(h, e_hat, adjacency, beta_hat)
+            rows, e_hat = self._plainly(h, e_hat, adjacency, beta_hat, maps)
         return next_rows(h, rows, self.node_norm, "relu", adjacency), e_hat
 
+    def _maps(self, adjacency: Adjacency, edges_are_alike: bool) -> Maps:
+        """Without gradients that a normalisation leaves nothing of (:meth:`bimp.row_norm.RowNorm.without_rest`)."""
+
+        def of_edges(shift: Tensor) -> Tensor:
+            if self.edge_gate == "raw":  # the gate sees the rows before they are normalised
+                return shift
+            return self.edge_norm.without_rest(shift, adjacency.num_edges)
+
+        weight = self.edge_self.weight
+        return Maps(
+            source=(self.edge_source.weight, of_edges(self.edge_source.bias)),
+            destination=(self.edge_destination.weight, of_edges(self.edge_destination.bias)),
+            values=(self.node_source.weight, self.node_source.bias),
+            own=(self.node_self.weight, self.node_norm.without_rest(self.node_self.bias, adjacency.num_nodes)),
+            edge=(of_edges(weight) if edges_are_alike else weight, of_edges(self.edge_self.bias)),
+        )
+
     def _plainly(
-        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
+        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None, maps: Maps
     ) -> tuple[Tensor, Tensor]:
         """The nodes' rows before normalisation, and the new rows of the edges, as the equations have them."""
         source, destination = adjacency.edge_index
-        at_source, at_destination, at_node = self._map_nodes(h)
+        at_source, at_destination, at_node = self._map_nodes(h, maps)
         from_source, values = at_source.index_select(0, source).chunk(2, dim=1)
-        raw = from_source + at_destination.index_select(0, destination) + self.edge_self(e_hat)
+        raw = from_source + at_destination.index_select(0, destination) + self._map(e_hat, maps.edge)
         e_hat = add_residual(e_hat, torch.relu(self.edge_norm(raw, adjacency.real_edges)))
         edge_gate = torch.sigmoid(raw if self.edge_gate == "raw" else e_hat)
         messages = edge_gate * values
@@ -95,22 +128,22 @@ class GatedGCNLayer(nn.Module):
         total = sum_over_neighbours(edge_gate, adjacency) + EPSILON
         return at_node + sum_over_neighbours(messages, adjacency) / total, e_hat
 
-    def _map_nodes(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _map_nodes(self, h: Tensor, maps: Maps) -> tuple[Tensor, Tensor, Tensor]:
         """A h and V h side by side, ``[nodes, 2 * out_dim]``, B h and U h: one product maps the nodes four times."""
-        maps = (self.edge_source, self.node_source, self.edge_destination, self.node_self)
-        mapped = self._map_by_all(h, maps)
+        mapped = self._map(h, maps.source, maps.values, maps.destination, maps.own)
         width = self.node_self.out_features
         at_source, at_destination, at_node = torch.split(mapped, [2 * width, width, width], dim=1)
         return at_source, at_destination, at_node
 
-    def _map_by_all(self, h: Tensor, maps: Sequence[Linear]) -> Tensor:
-        return linear(h, torch.cat([each.weight for each in maps]), torch.cat([each.bias for each in maps]))
+    def _map(self, rows: Tensor, *maps: WeightAndBias) -> Tensor:
+        """The rows by all of the maps, side by side."""
+        weights, biases = zip(*maps, strict=True)
+        return linear(rows, torch.cat(weights), torch.cat(biases))
 
     def _written_out(
-        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None
+        self, h: Tensor, e_hat: Tensor, adjacency: Adjacency, beta_hat: Tensor | None, maps: Maps
     ) -> tuple[Tensor, Tensor]:
         """The whole layer by :mod:`bimp.padded.gated_gcn`."""
-        maps = (self.edge_source, self.edge_destination, self.node_source, self.node_self, self.edge_self)
         layer = GatedLayer(
             adjacency=adjacency,
             edge_norm=self.edge_norm,
@@ -118,7 +151,8 @@ class GatedGCNLayer(nn.Module):
             gate_by_raw=self.edge_gate == "raw",
             epsilon=EPSILON,
         )
-        return layer(h, e_hat, maps, beta_hat)
+        in_order = (maps.source, maps.destination, maps.values, maps.own, maps.edge)
+        return layer(h, e_hat, in_order, beta_hat)
 
     def _by_kernel(
         self,
@@ -126,25 +160,24 @@ class GatedGCNLayer(nn.Module):
         e_hat: Tensor,
         adjacency: Adjacency,
         beta_hat: Tensor | None,
+        maps: Maps,
         embedded: Embedded | None,
         embedded_edges: Embedded | None,
     ) -> tuple[Tensor, Tensor]:
         """The same by :mod:`bimp.kernels.edge_gates`."""
-        is_shared = e_hat.shape[0] == 1
-        maps = (self.edge_source, self.edge_destination, self.node_source, self.node_self)
-        source_bias, destination_bias, *others = (each.bias for each in maps)
-        # What every edge adds goes in with the bias of its destination: one product maps the nodes four times.
-        weight: Tensor | None = self.edge_self.weight
-        of_every_edge: Tensor = self.edge_self.bias
+        edge_weight, of_every_edge = maps.edge
+        weight: Tensor | None = edge_weight
         columns = None
-        if is_shared:
-            weight, of_every_edge = None, self.edge_self(e_hat).view(-1)
+        if e_hat.shape[0] == 1:
+            weight, of_every_edge = None, self._map(e_hat, maps.edge).view(-1)
         elif embedded_edges is not None:
-            columns, weight = embedded_edges.as_map(self.edge_self.weight)
-            added = embedded_edges.added(self.edge_self.weight)
+            columns, weight = embedded_edges.as_map(edge_weight)
+            added = embedded_edges.added(edge_weight)
             of_every_edge = of_every_edge if added is None else of_every_edge + added
-        bias = torch.cat([source_bias, destination_bias + of_every_edge, *others])
-        mapped = map_rows(h, torch.cat([each.weight for each in maps]), bias, embedded)
+        # What every edge adds goes in with the bias of its destination: one product maps the nodes four times.
+        destination = (maps.destination[0], maps.destination[1] + of_every_edge)
+        weights, biases = zip(maps.source, destination, maps.values, maps.own, strict=True)
+        mapped = map_rows(h, torch.cat(weights), torch.cat(biases), embedded)
         gates = EdgeGates(
             adjacency=adjacency, norm=self.edge_norm, gate_by_raw=self.edge_gate == "raw", epsilon=EPSILON
         )

@@ -38,10 +38,11 @@ class GCNLayer(nn.Module):
 
         ``embedded`` is what ``h`` was embedded from, if that is known.
         """
+        bias = self.norm.without_rest(self.update.bias, adjacency.num_nodes)
         if embedded is None:
-            updated = self.update(self.aggregate(h, adjacency, beta_hat))
+            updated = self.update.of(self.aggregate(h, adjacency, beta_hat), bias)
         else:  # of few different rows the map comes first: a sum of maps is a map of the sum
-            updated = self.aggregate(embedded.mapped(self.update.weight), adjacency, beta_hat) + self.update.bias
+            updated = self.aggregate(embedded.mapped(self.update.weight), adjacency, beta_hat) + bias
         return next_rows(h, updated, self.norm, "relu", adjacency)
 
 

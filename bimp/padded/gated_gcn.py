@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bimp.adjacency import Adjacency
 from bimp.padded.normalisation import Normalised, add_real, backward_through, normalise_
@@ -44,7 +44,7 @@ class GatedLayer:
         self,
         h: Tensor,
         e_hat: Tensor,
-        maps: Sequence[nn.Linear],
+        maps: Sequence[tuple[Tensor, Tensor]],
         beta_hat: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """The next rows of nodes and edges; those of the padding stay as they are, or become 0 where they widen.
@@ -52,7 +52,7 @@ class GatedLayer:
         Args:
             h: ``[nodes, row_dim]``.
             e_hat: ``[edges, row_dim]``, 0 on padding.
-            maps: A, B, V, U and C, each from ``row_dim`` to ``width``, with a bias.
+            maps: weight and bias of A, B, V, U and C, each from ``row_dim`` to ``width``.
             beta_hat: ``[edges]``, or None for 1.
         """
         outputs: tuple[Tensor, Tensor] = _GatedLayer.apply(  # type: ignore[no-untyped-call]
@@ -64,8 +64,8 @@ class GatedLayer:
             self.edge_norm.bias,
             self.node_norm.weight,
             self.node_norm.bias,
-            *(each.weight for each in maps),
-            *(each.bias for each in maps),
+            *(weight for weight, _ in maps),
+            *(bias for _, bias in maps),
         )
         return outputs
 

@@ -15,9 +15,9 @@ from bimp.kernels.linear import FEWEST_COLUMNS, FEWEST_ROWS, Linear, gradient_of
 class StackedLinear(Linear):
     """:class:`~bimp.kernels.linear.Linear` with ``weight`` ``[seeds, out, in]`` and ``bias`` ``[seeds, out]``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Map rows ``[seeds * rows, in]`` to ``[seeds * rows, out]``."""
-        return stacked_linear(input, self.weight, self.bias)
+    def of(self, rows: Tensor, bias: Tensor | None) -> Tensor:
+        """Map rows ``[seeds * rows, in]`` to ``[seeds * rows, out]``, with ``bias`` in place of the map's own."""
+        return stacked_linear(rows, self.weight, bias)
 
     def of_both(self, first: Tensor, second: Tensor) -> Tensor:
         """Map ``first`` and ``second`` side by side, ``[seeds * rows, ...]`` both."""

@@ -5,8 +5,6 @@ Each stands in for the module that it derives from and differs from it in nothin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -16,7 +14,7 @@ from bimp.gradient import BilateralGate, GateOutput
 from bimp.head import Head
 from bimp.kernels.linear import Linear
 from bimp.layers.gat import GATLayer
-from bimp.layers.gated_gcn import GatedGCNLayer
+from bimp.layers.gated_gcn import GatedGCNLayer, WeightAndBias
 from bimp.losses import cut_and_volume, distance_from_orthogonal
 from bimp.neighbourhood import sum_along_edges
 from bimp.stack.batch import StackedBatch
@@ -46,9 +44,9 @@ class StackedGATLayer(GATLayer):
 class StackedGatedGCNLayer(GatedGCNLayer):
     """A :class:`~bimp.layers.gated_gcn.GatedGCNLayer` of several seeds."""
 
-    def _map_by_all(self, h: Tensor, maps: Sequence[Linear]) -> Tensor:
-        weights, biases = ([getattr(each, name) for each in maps] for name in ("weight", "bias"))
-        return stacked_linear(h, torch.cat(weights, dim=1), torch.cat(biases, dim=1))
+    def _map(self, rows: Tensor, *maps: WeightAndBias) -> Tensor:
+        weights, biases = zip(*maps, strict=True)
+        return stacked_linear(rows, torch.cat(weights, dim=1), torch.cat(biases, dim=1))
 
 
 class StackedGate(BilateralGate):

@@ -32,6 +32,15 @@ class StackedRowNorm(RowNorm):
                 return self.forward(rows.to(self.weight.dtype))
         return self._normalised(rows.view(self.parts.seeds, self.parts.length, rows.shape[1])).view(rows.shape)
 
+    def without_rest(self, shift: Tensor, num_rows: int) -> Tensor:
+        """As there, of each seed, ``[seeds, ...]``; how many rows there are is known already."""
+        if not self.training:
+            return shift
+        if self.parts.all_have_a_variance:
+            return shift.detach()
+        has_mean = (self.parts.counted > 1).view(-1, *[1] * (shift.dim() - 1))
+        return torch.where(has_mean, shift.detach(), shift)
+
     def _normalised(self, by_seed: Tensor) -> Tensor:
         normalised: Tensor
         if not (self.training and self.parts.all_have_a_variance):

@@ -218,14 +218,23 @@ def test_training_step_stays_finite(backbone: str, graphs: tuple[SmallGraph, ...
     assert all(value.isfinite().all() for value in network.state_dict().values())
 
 
+TAKEN_OUT = {
+    "gcn": ("update.bias",),
+    "gated_gcn": ("edge_source.bias", "edge_destination.bias", "edge_self.bias", "node_self.bias"),
+}
+"""What batch normalisation by the rows' own mean makes indifferent, by backbone."""
+
+
 def test_every_parameter_of_a_bilateral_network_learns() -> None:
+    """But for those whose gradient is 0, and not what rounding leaves of it."""
     for backbone in BACKBONES:
         # A linear head: ReLUs as few as the mlp's of this width may all be shut.
         network = network_of(model_of(backbone, "dense", head="linear"), task_of_kind("node_classification")).train()
         output = network(filled(*GRAPHS, seed=3))
         (output.scores.square().mean() + output.unsupervised_loss).backward()
-        idle = [name for name, parameter in network.named_parameters() if not parameter.grad.abs().sum() > 0]
-        assert idle == []
+        idle = [name for name, p in network.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
+        taken_out = TAKEN_OUT.get(backbone, ())
+        assert idle == [name for name, _ in network.named_parameters() if name.endswith(taken_out)]
 
 
 @pytest.mark.parametrize("first", [torch.inference_mode, torch.no_grad])

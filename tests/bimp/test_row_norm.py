@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 from torch.testing import assert_close
 
 from bimp.padding import RealRows
 from bimp.row_norm import RowNorm
+from bimp.stack.parts import Parts
+from bimp.stack.row_norm import StackedRowNorm
 
 
 def norm() -> RowNorm:
@@ -45,6 +48,43 @@ def test_gradients_by_finite_differences() -> None:
     made, real = norm(), RealRows(torch.tensor([True, True, True, True, False]))
     rows = torch.randn(5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda rows, *_: made(rows, real)[:4], (rows, made.weight, made.bias))
+
+
+def gradient_of(shift: torch.Tensor, made: RowNorm, rows: torch.Tensor) -> torch.Tensor:
+    """Of a sum of squares of ``rows`` that all hold ``shift``, after ``made``."""
+    number_of_rows = rows.numel() // 3
+    shifted = rows + made.without_rest(shift, number_of_rows)
+    (found,) = torch.autograd.grad(made(shifted).pow(3).sum(), [shift], materialize_grads=True)
+    return found
+
+
+def test_what_all_rows_hold_has_a_gradient_where_it_is_not_taken_out_again() -> None:
+    rows = torch.randn(5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    shift = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    made = norm()
+    (rest,) = torch.autograd.grad(made(rows + shift).pow(3).sum(), [shift])
+    assert 0 < rest.abs().max() < 1e-12  # what single precision, and Adam, would make more of
+    assert gradient_of(shift, made, rows).tolist() == [0, 0, 0]
+    for made, few in ((norm(), rows[:1]), (norm().eval(), rows)):
+        (whole,) = torch.autograd.grad(made(few + shift).pow(3).sum(), [shift])
+        assert whole.abs().min() > 1e-3
+        assert_close(gradient_of(shift, made, few), whole)
+
+
+@pytest.mark.parametrize("counts", [(4, 2), (4, 1), (0, 3)])
+def test_of_several_seeds_each_has_its_own(counts: tuple[int, int]) -> None:
+    stacked = StackedRowNorm(3).double()
+    stacked.weight, stacked.bias = (nn.Parameter(torch.ones(2, 3, dtype=torch.float64)) for _ in range(2))
+    stacked.running_mean, stacked.running_var = torch.zeros(2, 3).double(), torch.ones(2, 3).double()
+    stacked.num_batches_tracked = torch.zeros(2, dtype=torch.int64)
+    stacked.parts = Parts.of(counts, 4)
+    shift = torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+    held = stacked.without_rest(shift, 8)
+    (found,) = torch.autograd.grad(held.sum(), [shift], allow_unused=True) if held.requires_grad else (None,)
+    expected = torch.tensor([[float(count < 2)] * 3 for count in counts], dtype=torch.float64)
+    assert_close(torch.zeros_like(shift) if found is None else found, expected)
+    stacked.eval()
+    assert stacked.without_rest(shift, 8) is shift
 
 
 def test_evaluation_goes_by_the_running_statistics() -> None:

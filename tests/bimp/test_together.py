@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import astuple, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -187,6 +187,17 @@ def test_splits_of_different_sizes() -> None:
     assert_same_runs(together(runs), apart(runs))
     runs[2] = replace(runs[2], train=last, validation=last)
     assert_same_runs(together(runs), apart(runs))
+
+
+@pytest.mark.parametrize(("backbone", "batch_size"), [("gcn", 1), ("gcn", 4), ("gated_gcn", 4)])
+def test_rounding_is_not_made_steps_of(backbone: Backbone, batch_size: int) -> None:
+    """In single precision, where the rest of a gradient of 0 is large enough for Adam to make whole steps of it."""
+    torch.set_default_dtype(torch.float32)
+    config = config_of("cluster", backbone, gated=False, batch_size=batch_size)
+    runs = seed_runs(config, graphs("cluster", 30), (12, 9, 5))
+    for found, expected in zip(chain(*together(runs)), chain(*apart(runs)), strict=True):
+        assert_close(astuple(found.train)[0], astuple(expected.train)[0], rtol=5e-6, atol=5e-6)
+        assert_close(astuple(found.validation)[0], astuple(expected.validation)[0], rtol=5e-6, atol=5e-6)
 
 
 @pytest.mark.parametrize(
