@@ -97,8 +97,10 @@ def supervised_loss(kind: TaskKind, scores: Tensor, y: Tensor) -> Tensor:
         y: ``[graphs]`` float for a regression, else ``[items]`` int64; items of a negative label are left out.
 
     Returns:
-        A scalar, the mean over the items.
+        A scalar, the mean over the items; 0 where there are none, as edges in a batch of graphs without.
     """
+    if y.shape[0] == 0:
+        return scores.sum() * 0
     if kind == "graph_regression":
         return F.l1_loss(scores, y)
     if kind == "node_classification":

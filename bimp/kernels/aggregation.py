@@ -23,7 +23,8 @@ def neighbour_sum(rows: Tensor, adjacency: Adjacency, weights: Tensor | None) ->
 
 def rectified_neighbour_max(rows: Tensor, adjacency: Adjacency, weights: Tensor | None) -> Tensor:
     """As :func:`bimp.neighbourhood.max_rectified_neighbour_rows`."""
-    largest: Tensor = _RectifiedNeighbourMax.apply(rows, weights, adjacency)  # type: ignore[no-untyped-call]
+    is_kept = torch.is_grad_enabled()
+    largest: Tensor = _RectifiedNeighbourMax.apply(rows, weights, adjacency, is_kept)  # type: ignore[no-untyped-call]
     return largest
 
 
@@ -79,10 +80,10 @@ class _RectifiedNeighbourMax(torch.autograd.Function):
     """The ReLU comes after the maximum, which is the same and goes over fewer rows, twice where others go anyway."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, weights: Tensor | None, adjacency: Adjacency) -> Tensor:
+    def forward(ctx: Any, rows: Tensor, weights: Tensor | None, adjacency: Adjacency, is_kept: bool) -> Tensor:
         factors = rows.new_ones(adjacency.num_edges) if weights is None else weights
         matrix = sparse(factors, adjacency)
-        if not any(ctx.needs_input_grad):
+        if not (is_kept and any(ctx.needs_input_grad)):  # which say nothing of the mode
             without_gradient: Tensor = torch.sparse.mm(matrix, rows, "amax").relu_()
             return without_gradient
         if adjacency.num_edges <= MOST_EDGES_A_NODE * adjacency.num_nodes:
@@ -101,10 +102,10 @@ class _RectifiedNeighbourMax(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, weights, largest, edge = ctx.saved_tensors
         adjacency: Adjacency = ctx.adjacency
-        wants_rows, wants_weights, _ = ctx.needs_input_grad
+        wants_rows, wants_weights, *_ = ctx.needs_input_grad
         nodes, width = grad.shape
         if adjacency.num_edges == 0:
-            return torch.zeros_like(grad), None if weights is None else torch.zeros_like(weights), None
+            return torch.zeros_like(grad), None if weights is None else torch.zeros_like(weights), None, None
         grad = torch.ops.aten.threshold_backward(grad, largest, 0).reshape(-1)
         edge = edge.view(-1)
         # Entries of the rows counted through: along one dimension the operators take half the time.
@@ -117,7 +118,7 @@ class _RectifiedNeighbourMax(torch.autograd.Function):
         if wants_weights:
             products = rows.flatten().index_select(0, entry).mul_(grad)
             grad_weights = torch.zeros_like(weights).scatter_add_(0, edge, products)
-        return grad_rows, grad_weights, None
+        return grad_rows, grad_weights, None, None
 
 
 def _largest_and_its_edge(matrix: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

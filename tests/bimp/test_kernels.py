@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -16,6 +16,7 @@ from bimp.adjacency import Adjacency
 from bimp.config import BACKBONES, Backbone, ModelConfig
 from bimp.data import GraphBatch
 from bimp.data.cluster import block_model_graph, pack_block_models
+from bimp.kernels import aggregation
 from bimp.kernels.attention import HeadColumns
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import linear
@@ -144,6 +145,27 @@ def test_of_equal_messages_the_first_takes_the_gradient(edges_a_node: int, is_we
     assert_close(found[0], torch.from_numpy(expected))
     if is_weighted:
         assert_close(found[1], torch.from_numpy(expected_weights))
+
+
+@pytest.mark.parametrize("edges_a_node", [2, 30], ids=["few edges", "many edges"])
+def test_places_of_maxima_are_looked_for_where_a_gradient_is_asked_for(
+    edges_a_node: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+
+    def noted(name: str) -> Callable[..., object]:
+        original = getattr(aggregation, name)
+        return lambda *given: looked.append(name) or original(*given)
+
+    for name in ("_largest_and_its_edge", "_first_edge_that_gave"):
+        monkeypatch.setattr(aggregation, name, noted(name))
+    source, destination = torch.arange(10 * edges_a_node) % 7, torch.arange(10).repeat_interleave(edges_a_node)
+    adjacency, rows = Adjacency(torch.stack([source, destination]), 10), torch.rand(10, 3).requires_grad_()
+    with torch.no_grad():
+        without = max_rectified_neighbour_rows(rows, adjacency)
+    assert looked == []
+    assert torch.equal(max_rectified_neighbour_rows(rows, adjacency), without)
+    assert len(looked) == 1
 
 
 def test_dots_of_more_copies_of_edges_than_there_are_pairs_of_nodes() -> None:

@@ -113,6 +113,13 @@ def test_node_classification_weighs_classes() -> None:
     assert found == pytest.approx(expected)
 
 
+def test_the_mean_over_no_edge_is_zero_and_finite() -> None:
+    scores = torch.empty(0, 2, requires_grad=True)
+    loss = supervised_loss("edge_classification", scores, torch.empty(0, dtype=torch.int64))
+    loss.backward()
+    assert loss.item() == 0
+
+
 def test_node_classification_of_a_single_class_is_zero_and_finite() -> None:
     scores = torch.randn(3, 2, requires_grad=True)
     loss = supervised_loss("node_classification", scores, torch.tensor([1, 1, 1]))

@@ -189,6 +189,17 @@ def test_splits_of_different_sizes() -> None:
     assert_same_runs(together(runs), apart(runs))
 
 
+@EVERY_BACKBONE
+@pytest.mark.parametrize("gated", [False, True])
+def test_edges_are_scored_where_a_graph_has_none(backbone: Backbone, gated: bool) -> None:
+    """Alone in its batch it adds nothing to the loss, whatever the others of the step do."""
+    runs = seed_runs(config_of("tsp", backbone, gated=gated, batch_size=1), graphs("tsp", 20), (12, 9, 5))
+    assert all((run.train.graphs.edge_counts[run.train.indices] == 0).any() for run in runs)
+    found = together(runs)
+    assert {results[-1].reason for results in found} == {"max_epochs"}
+    assert_same_runs(found, apart(runs))
+
+
 @pytest.mark.parametrize(("backbone", "batch_size"), [("gcn", 1), ("gcn", 4), ("gated_gcn", 4)])
 def test_rounding_is_not_made_steps_of(backbone: Backbone, batch_size: int) -> None:
     """In single precision, where the rest of a gradient of 0 is large enough for Adam to make whole steps of it."""
