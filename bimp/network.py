@@ -47,6 +47,10 @@ class Network(nn.Module):
     Each gate sees the rows h^l that enter its layer. All rows are ``model.row_dim`` wide, those after the last layer
     ``model.last_dim``.
 
+    Embeddings, layers, gates and the head are called, so that hooks on them (and on the network) run. The maps and
+    normalisations inside a layer, a gate or the head are read: several are taken as one product or within a kernel, and
+    hooks on them need not run. A parametrisation of their weights counts (``torch.nn.utils.parametrize``).
+
     Args:
         model: backbone, depth, width, gates, readout and head.
         task: inputs, what is scored and the number of scores.
