@@ -43,10 +43,11 @@ class StackedRowNorm(RowNorm):
 
     def _normalised(self, by_seed: Tensor) -> Tensor:
         normalised: Tensor
-        if not (self.training and self.parts.all_have_a_variance):
+        if not self.training:
             return self._by_running_statistics(by_seed)
         # In main memory the operator that goes over a seed's rows once is faster; elsewhere, fewer calls are.
-        if self.parts.counts is not None and kernels_serve(by_seed, self.weight):
+        is_in_main_memory = self.parts.counts is not None and kernels_serve(by_seed, self.weight)
+        if is_in_main_memory or not self.parts.all_have_a_variance:
             normalised = _OneByOne.apply(by_seed, self.weight, self.bias, self)  # type: ignore[no-untyped-call]
             return normalised
         shares = self.parts.shares(by_seed.dtype)
@@ -62,35 +63,20 @@ class StackedRowNorm(RowNorm):
         assert self.running_var is not None
         assert self.num_batches_tracked is not None
         assert self.momentum is not None
-        moved: Tensor | int = 1
-        weight: Tensor | float = self.momentum
-        if not self.parts.all_have_a_variance:
-            moved = self.parts.counted > 1
-            weight = (self.momentum * moved.unsqueeze(1)).to(mean.dtype)
-        self.running_mean.lerp_(mean, weight)
-        self.running_var.lerp_(variance * self.parts.unbiased, weight)
-        self.num_batches_tracked.add_(moved)
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(variance * self.parts.unbiased, self.momentum)
+        self.num_batches_tracked.add_(1)
 
     def _by_running_statistics(self, by_seed: Tensor) -> Tensor:
-        """In evaluation; and in training where a seed has no variance, while the others have their own."""
         assert self.running_mean is not None
         assert self.running_var is not None
         mean, variance = self.running_mean.unsqueeze(1), self.running_var.unsqueeze(1)
-        if self.training:
-            has_variance = (self.parts.counted > 1).view(-1, 1, 1)
-            shares = self.parts.shares(by_seed.dtype).unsqueeze(1)
-            own_mean = torch.bmm(shares, by_seed)
-            own_variance = torch.bmm(shares, (by_seed - own_mean).square())
-            mean = torch.where(has_variance, own_mean, mean)
-            variance = torch.where(has_variance, own_variance, variance)
-            self._note(own_mean.squeeze(1).detach(), own_variance.squeeze(1).detach())
         scale = (variance + self.eps).rsqrt() * self.weight.unsqueeze(1)
-        normalised = torch.addcmul(self.bias.unsqueeze(1) - mean * scale, by_seed, scale)
-        return torch.where(self.parts.real.unsqueeze(2), normalised, 0) if self.training else normalised
+        return torch.addcmul(self.bias.unsqueeze(1) - mean * scale, by_seed, scale)
 
 
 class _OneByOne(torch.autograd.Function):
-    """Each seed, of two rows or more, by PyTorch's own batch normalisation of its real rows."""
+    """Each seed by PyTorch's own batch normalisation of its real rows, of one row by its running statistics."""
 
     @staticmethod
     def forward(ctx: Any, by_seed: Tensor, weight: Tensor, bias: Tensor, norm: StackedRowNorm) -> Tensor:
@@ -101,44 +87,49 @@ class _OneByOne(torch.autograd.Function):
         normalised = torch.empty_like(by_seed)
         means, inverse_stds = torch.empty_like(weight), torch.empty_like(weight)
         for seed, count in enumerate(norm.parts.counts):
+            normalised[seed, count:] = 0
+            if count == 0:
+                continue
+            has_variance = count > 1
             torch.ops.aten.native_batch_norm.out(
                 by_seed[seed, :count],
                 weight[seed],
                 bias[seed],
                 norm.running_mean[seed],
                 norm.running_var[seed],
-                True,
+                has_variance,
                 norm.momentum,
                 norm.eps,
                 out=normalised[seed, :count],
-                save_mean=means[seed],
-                save_invstd=inverse_stds[seed],
+                save_mean=means[seed] if has_variance else means.new_empty(0),
+                save_invstd=inverse_stds[seed] if has_variance else means.new_empty(0),
             )
-            normalised[seed, count:] = 0
-        norm.num_batches_tracked.add_(1)
+        norm.num_batches_tracked.add_(norm.parts.counted > 1)
         ctx.counts, ctx.eps = norm.parts.counts, norm.eps
-        ctx.save_for_backward(by_seed, weight, means, inverse_stds)
+        ctx.save_for_backward(by_seed, weight, means, inverse_stds, norm.running_mean, norm.running_var)
         return normalised
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        by_seed, weight, means, inverse_stds = ctx.saved_tensors
+        by_seed, weight, means, inverse_stds, running_mean, running_var = ctx.saved_tensors
         grad = grad.contiguous()
         grad_rows = torch.empty_like(by_seed)
-        grad_weight, grad_bias = torch.empty_like(weight), torch.empty_like(weight)
+        grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(weight)
         for seed, count in enumerate(ctx.counts):
+            grad_rows[seed, count:] = 0
+            if count == 0:
+                continue
             grad_rows[seed, :count], grad_weight[seed], grad_bias[seed] = torch.ops.aten.native_batch_norm_backward(
                 grad[seed, :count],
                 by_seed[seed, :count],
                 weight[seed],
-                None,
-                None,
+                running_mean[seed],
+                running_var[seed],
                 means[seed],
                 inverse_stds[seed],
-                True,
+                count > 1,
                 ctx.eps,
                 [True, True, True],
             )
-            grad_rows[seed, count:] = 0
         return grad_rows, grad_weight, grad_bias, None

@@ -71,13 +71,50 @@ def test_what_all_rows_hold_has_a_gradient_where_it_is_not_taken_out_again() -> 
         assert_close(gradient_of(shift, made, few), whole)
 
 
+def stacked_norm(counts: tuple[int, ...], length: int) -> tuple[StackedRowNorm, list[RowNorm]]:
+    """Of so many rows a seed, with parameters and statistics of its own; and the norm of each seed."""
+    norms = [norm() for _ in counts]
+    for number, each in enumerate(norms):
+        assert each.running_mean is not None
+        each.weight.data += number
+        each.running_mean.fill_(number)
+    stacked = StackedRowNorm(3).double()
+    stacked.weight, stacked.bias = (
+        nn.Parameter(torch.stack([getattr(each, name).detach() for each in norms])) for name in ("weight", "bias")
+    )
+    for name in ("running_mean", "running_var", "num_batches_tracked"):
+        setattr(stacked, name, torch.stack([getattr(each, name) for each in norms]))
+    stacked.parts = Parts.of(counts, length)
+    return stacked, norms
+
+
+@pytest.mark.parametrize("counts", [(5, 3, 2), (5, 1, 0, 3), (1, 1)])
+def test_each_seed_is_normalised_as_it_would_be_alone(counts: tuple[int, ...]) -> None:
+    """With a third column of hardly any variance."""
+    generator = torch.Generator().manual_seed(1)
+    stacked, norms = stacked_norm(counts, 6)
+    rows = torch.randn(6 * len(counts), 3, generator=generator, dtype=torch.float64) * torch.tensor([1, 5, 1e-9]) + 40
+    grad = torch.randn(6 * len(counts), 3, generator=generator, dtype=torch.float64)
+    given = rows.requires_grad_()
+    found = stacked(given)
+    of_rows, of_weight, of_bias = torch.autograd.grad(found, [given, stacked.weight, stacked.bias], grad)
+    for seed, (own, count) in enumerate(zip(norms, counts, strict=True)):
+        of_seed = slice(6 * seed, 6 * seed + count)
+        alone = rows[of_seed].detach().requires_grad_()
+        expected = own(alone)
+        leaves = [alone, own.weight, own.bias]
+        grads = torch.autograd.grad(expected, leaves, grad[of_seed])
+        assert_close(found[of_seed], expected, rtol=1e-10, atol=1e-10)
+        assert_close([of_rows[of_seed], of_weight[seed], of_bias[seed]], list(grads), rtol=1e-10, atol=1e-10)
+        assert not found[of_seed.stop : 6 * seed + 6].any()
+        assert not of_rows[of_seed.stop : 6 * seed + 6].any()
+        for name, buffer in own.named_buffers():
+            assert_close(stacked.get_buffer(name)[seed], buffer)
+
+
 @pytest.mark.parametrize("counts", [(4, 2), (4, 1), (0, 3)])
 def test_of_several_seeds_each_has_its_own(counts: tuple[int, int]) -> None:
-    stacked = StackedRowNorm(3).double()
-    stacked.weight, stacked.bias = (nn.Parameter(torch.ones(2, 3, dtype=torch.float64)) for _ in range(2))
-    stacked.running_mean, stacked.running_var = torch.zeros(2, 3).double(), torch.ones(2, 3).double()
-    stacked.num_batches_tracked = torch.zeros(2, dtype=torch.int64)
-    stacked.parts = Parts.of(counts, 4)
+    stacked, _ = stacked_norm(counts, 4)
     shift = torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
     held = stacked.without_rest(shift, 8)
     (found,) = torch.autograd.grad(held.sum(), [shift], allow_unused=True) if held.requires_grad else (None,)
