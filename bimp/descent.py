@@ -95,8 +95,19 @@ def gradients(loss: Tensor, parameters: Sequence[Tensor]) -> tuple[Tensor | None
     One on which some batches depend and others do not moves on by what Adam keeps of it, alone or among others.
     """
     trained = [parameter for parameter in parameters if parameter.requires_grad]
-    found = iter(torch.autograd.grad(loss, trained, materialize_grads=True))
-    return tuple(next(found) if parameter.requires_grad else None for parameter in parameters)
+    found = iter(torch.autograd.grad(loss, trained, allow_unused=True))
+    zeros: dict[tuple[torch.Size, torch.dtype], Tensor] = {}
+    return tuple(_or_zero(next(found), each, zeros) if each.requires_grad else None for each in parameters)
+
+
+def _or_zero(grad: Tensor | None, parameter: Tensor, zeros: dict[tuple[torch.Size, torch.dtype], Tensor]) -> Tensor:
+    """``grad``, or where there is none one of the ``zeros``, which serves all parameters of a shape."""
+    if grad is not None:
+        return grad
+    key = (parameter.shape, parameter.dtype)
+    if key not in zeros:
+        zeros[key] = torch.zeros_like(parameter)
+    return zeros[key]
 
 
 @torch.no_grad()

@@ -50,7 +50,7 @@ class ParameterLayout:
     def state_joined(self, state: dict[str, Any]) -> dict[str, Any]:
         """The state of an Adam over the parameters as that of an Adam over the vector.
 
-        A parameter on which no loss depends has none, which is one of zeros.
+        A parameter that never had a gradient has none, which is one of zeros.
         """
         by_parameter: dict[int, dict[str, Tensor]] = state["state"]
         whole: dict[int, dict[str, Tensor]] = {}
@@ -81,6 +81,6 @@ class ParameterLayout:
 
 
 def keep(grads: Sequence[Tensor | None], places: Sequence[Tensor]) -> None:
-    """Copy gradients to their places; a parameter on which no loss depends has none, and 0 stays there."""
+    """Copy gradients to their places; a frozen parameter has none, and 0 stays there."""
     given = [(place, grad) for place, grad in zip(places, grads, strict=True) if grad is not None]
     torch._foreach_copy_([place for place, _ in given], [grad for _, grad in given])
