@@ -24,10 +24,9 @@ import torch
 from rich.console import Console
 
 from benchmarks.measure import milliseconds
-from benchmarks.page import Table, versions_of, write_part
+from benchmarks.page import Table, processor, versions_of, write_part
 from bimp.data import PreparedDataset, open_prepared, prepare
 from bimp.tasks import task_of
-from study.provenance import device_name
 
 PROCESSES = 4
 OPENINGS = 5
@@ -100,7 +99,7 @@ def main() -> None:
     for table in page:
         console.print(table.for_terminal())
     if not quick:
-        machine = f"Measured on {device_name(torch.device('cpu'))} with {versions_of('torch')}, on one thread."
+        machine = f"Measured on {processor()} with {versions_of('torch')}, on one thread."
         write_part("node_data", "A dataset on a node", (machine,), page)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +16,9 @@ from study.provenance import device_name, library_versions
 
 WIDTH = 120
 PERFORMANCE = Path(__file__).parent.parent / "docs" / "performance.md"
-PARTS = ("step", "kernels", "batch_sizes", "node_data", "gpu_step", "seeds_together", "precision", "paper_cost")
-"""The parts of that page in their order, each named by the benchmark that writes it: ``python -m benchmarks.NAME``."""
+BENCHMARKS = ("step", "kernels", "batch_sizes", "node_data", "gpu_step", "seeds_together", "precision", "paper_cost")
+PARTS = ("step", "machines", *BENCHMARKS[1:])
+"""The parts of that page in their order, named by the benchmarks that write them; ``step`` writes ``machines`` too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +57,22 @@ def versions_of(*libraries: str) -> str:
     return ", ".join(f"{name} {versions[name]}" for name in libraries)
 
 
+def processor(cpu_information: Path = Path("/proc/cpuinfo")) -> str:
+    """Its name, and on Linux the numbers of its family and model: clouds call different processors the same."""
+    found: dict[str, str] = {}
+    if cpu_information.exists():
+        for line in cpu_information.read_text(errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            found.setdefault(key.strip(), value.strip())
+    name = device_name(torch.device("cpu"), cpu_information)
+    if "cpu family" in found and "model" in found:
+        return f"{name} (family {found['cpu family']}, model {found['model']})"
+    return f"{name} ({platform.machine()})"
+
+
 def on_one_thread(benchmark: str) -> str:
     """A paragraph: by which command something was measured on a thread of which processor, and with what."""
-    return (
-        f"`python -m benchmarks.{benchmark}`, on {device_name(torch.device('cpu'))} with "
-        f"{versions_of('python', 'torch')}, on one thread."
-    )
+    return f"`python -m benchmarks.{benchmark}`, on {processor()} with {versions_of('python', 'torch')}, on one thread."
 
 
 def as_page(introduction: Sequence[str], tables: Sequence[Table], title: str) -> str:
@@ -89,7 +101,7 @@ def with_part(page: str, part: str, title: str, introduction: Sequence[str], tab
     found = {name: text for name in PARTS if (text := _part(page, name)) is not None}
     paragraphs = [f"## {title}\n", *(f"{_wrapped(paragraph)}\n" for paragraph in introduction)]
     found[part] = "\n".join([*paragraphs, *(table.as_markdown(level=3) for table in tables)])
-    named = ", ".join(f"`python -m benchmarks.{name}`" for name in PARTS)
+    named = ", ".join(f"`python -m benchmarks.{name}`" for name in BENCHMARKS)
     introduced = _wrapped(f"Written by `make bench`, part by part ({named}); do not edit.")
     written = [f"{_begins(name)}\n\n{found[name]}\n{_ends(name)}\n" for name in PARTS if name in found]
     return "\n".join(["# Performance\n", f"{introduced}\n", *written])

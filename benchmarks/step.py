@@ -1,7 +1,7 @@
 """What a training step costs, as ratios measured in one run: ``python -m benchmarks.step``.
 
-``--quick`` takes a few turns at 4 layers, ``--only DATASET`` all turns of one dataset. Both print what they measure and
-leave docs/performance.md as it is.
+``--quick`` takes a few turns at 4 layers and writes nothing. ``--only DATASET`` takes all turns of one dataset, writes
+its targets beside those of other processors and leaves the rest of docs/performance.md as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def main() -> None:
     """Start anew with the environment of a study's workers, which is read when a process starts; then measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="4 layers, few turns; writes no page")
-    parser.add_argument("--only", metavar="DATASET", help="one dataset; writes no page")
+    parser.add_argument("--only", metavar="DATASET", help="one dataset; writes its targets")
     given = parser.parse_args()
     start_as_a_worker("benchmarks.step")
     from benchmarks.graphs import WORKLOADS  # torch is loaded once, in the right environment

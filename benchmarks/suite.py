@@ -12,11 +12,11 @@ from rich.console import Console
 from benchmarks import tables
 from benchmarks.contenders import BUDGETS, NUM_CLUSTERS, Cell, time_cells
 from benchmarks.graphs import BATCHES, WORKLOADS, workload
+from benchmarks.machines import note, product_speeds
 from benchmarks.measure import WARM_UP
 from benchmarks.own_process import ProcessCost, Way, cost_of
-from benchmarks.page import PERFORMANCE, Table, versions_of, write_part
+from benchmarks.page import PERFORMANCE, Table, processor, versions_of, write_part
 from benchmarks.summary import summary
-from study.provenance import device_name
 
 TURNS = {"zinc": 7, "smnist": 5, "cluster": 3, "tsp": 3}
 """Turns that are counted: fewer where a turn takes a minute."""
@@ -66,8 +66,13 @@ def run(*, quick: bool, only: str | None) -> None:
     targets = summary(cells, processes.memory if processes else {}, processes.largest if processes else None)
     for table in (targets, *page):
         console.print(table.for_terminal())
+    if not quick:
+        # What is a median or a maximum over all datasets cannot be told from one of them.
+        told = [row for row in targets.rows if is_whole or row[0].startswith(cells[0].workload.title)]
+        note([*product_speeds(), *((target, measured) for target, measured, _ in told)])
     if is_whole:
         _write([targets, *page])
+    if not quick:
         console.print(f"written to docs/{PERFORMANCE.name}")
 
 
@@ -115,13 +120,13 @@ def _write(page: list[Table]) -> None:
     widths = " and ".join(f"{layers} layers within {budget:,} parameters" for layers, budget in BUDGETS.items())
     turns = ", ".join(f"{name}: {count}" for name, count in TURNS.items())
     paragraphs = (
-        f"Measured on {device_name(torch.device('cpu'))} with {named}, on one thread where no other number is named.",
+        f"Measured on {processor()} with {named}, on one thread where no other number is named.",
         f"Networks of {widths}, K = {NUM_CLUSTERS}, on graphs drawn with the sizes, degrees and inputs of the "
         "benchmark's, under the allocator settings of a study's workers. All about a dataset and a depth was timed in "
         f"one process, in turns ({turns}; {WARM_UP} before them are not counted): in each turn everything ran once, on "
         f"the same batch, another one of {BATCHES} in every turn. Times are medians; ratios are of CPU time, the "
         "median of the quotients within a turn and, in parentheses, their quartiles. The machine may have had other "
-        "work: ratios travel, milliseconds do not.",
+        "work: milliseconds do not travel, and ratios only between like processors (see the next part).",
         "Not measured here: a GPU.",
     )
     write_part("step", "Training steps", paragraphs, page)

@@ -1,0 +1,81 @@
+"""The same targets on different processors: a part of docs/performance.md and the table it is made of.
+
+Both sides of a comparison take the same products, and how long these take beside everything else depends on the core.
+A ratio of one machine therefore stands beside those of others.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+import torch
+import torch.nn.functional as F
+
+from benchmarks.measure import interleave
+from benchmarks.page import PERFORMANCE, Table, processor, write_part
+from bimp.kernels.linear import product
+
+NOTED = PERFORMANCE.with_name("performance_machines.csv")
+"""What was measured where: machine, target, measured."""
+ROWS, WIDTH = 2944, 168
+"""Of the products by which processors are compared: the nodes of a ZINC-like batch, GAT of 16 layers."""
+TURNS = 50
+
+
+def product_speeds() -> list[tuple[str, str]]:
+    """How fast this core multiplies in float32, by the operator that PyTorch calls otherwise and by ours."""
+    rows, weight = torch.randn(ROWS, WIDTH), torch.randn(WIDTH, WIDTH)
+    ways: dict[str, Callable[[int], object]] = {
+        "nn.Linear": lambda _: F.linear(rows, weight),
+        "bimp.kernels.linear": lambda _: product(rows, weight),
+    }
+    spent = interleave(ways, TURNS)
+    operations = 2 * ROWS * WIDTH * WIDTH
+    return [
+        (f"Products of {ROWS:,} rows, {WIDTH} wide, by {way}, GFLOP/s", f"{operations / median(each.cpu) / 1e9:.0f}")
+        for way, each in spent.items()
+    ]
+
+
+def note(measured: Sequence[tuple[str, str]]) -> None:
+    """Keep what this machine measured, a target and a figure each, and write the part of docs/performance.md."""
+    keep(NOTED, processor(), measured)
+    introduction = (
+        "`python -m benchmarks.step`, each machine's last measurement of a target, on one thread. Both ways take the "
+        "same products of matrices; the faster a core takes these, the more the rest of a step counts.",
+    )
+    write_part("machines", "Targets on different processors", introduction, [by_machine(NOTED)])
+
+
+def keep(noted: Path, machine: str, measured: Sequence[tuple[str, str]]) -> None:
+    """Put what ``machine`` measured in the place of what it had measured of the same; all else stays."""
+    kept = {(other, target): value for other, target, value in _read(noted)}
+    kept.update({(machine, target): value for target, value in measured})
+    with noted.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("machine", "target", "measured"))
+        writer.writerows((other, target, value) for (other, target), value in kept.items())
+
+
+def by_machine(noted: Path) -> Table:
+    """A row for each target, a column for each machine."""
+    found = {(machine, target): value for machine, target, value in _read(noted)}
+    machines = list(dict.fromkeys(machine for machine, _ in found))
+    targets = list(dict.fromkeys(target for _, target in found))
+    return Table(
+        title="By processor",
+        note="A dash: not measured there.",
+        columns=("Target", *machines),
+        rows=tuple((target, *(found.get((machine, target), "-") for machine in machines)) for target in targets),
+        labels=1,
+    )
+
+
+def _read(noted: Path) -> list[tuple[str, str, str]]:
+    if not noted.exists():
+        return []
+    with noted.open(encoding="utf-8", newline="") as file:
+        return [(row["machine"], row["target"], row["measured"]) for row in csv.DictReader(file)]
