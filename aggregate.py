@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 import typer
 
 from study.given_place import GivenPlaceError, local_path, place_or_url
+from study.one_line import one_line
 
 if TYPE_CHECKING:
     from reports.layout.layout_file import DatasetLayout, Layout
@@ -268,7 +269,7 @@ def _one_line_errors() -> Iterator[None]:
 
 
 def _fail(message: str) -> NoReturn:
-    print("error:", " ".join(message.split()), file=sys.stderr)
+    print("error:", one_line(message), file=sys.stderr)
     raise typer.Exit(2)
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from study.exit_codes import CLUSTER_LOST, INTERRUPTED, TRIALS_FAILED, WRONG_INPUT
 from study.given_place import given_text, local_path, place_or_url
 from study.interruption import Interruption
+from study.one_line import one_line
 from study.signals import ProcessSignals
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
@@ -382,7 +383,7 @@ def main(interruption: Interruption | None = None) -> None:
         told = in_one_line(error)
         if told is None:
             raise
-        sys.stderr.write(f"error: {told}\n")
+        sys.stderr.write(f"error: {one_line(told)}\n")
         sys.exit(WRONG_INPUT)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from study.choice import Outcome, best_outcome
 from study.found_study import require_study
 from study.journal import Journal
 from study.plan import Cell, StudyPlan, plan, resolve
+from study.recorded_configuration import recorded_configuration
 from study.records import TrialRecord, read_columns, record_tables, records_in
 from study.results import ResultsFolder
 from study.spec import StudySpec, load_study
@@ -143,7 +143,7 @@ def _searched(cell: Cell, trial: TrialRecord, outcomes: Sequence[Outcome], asked
     ended = {outcome.key for outcome in outcomes}
     return BestConfiguration(
         cell=cell,
-        config=replace(TrialConfig.from_dict(json.loads(trial.config_json)), seed=seed, fold=fold),
+        config=replace(recorded_configuration(trial), seed=seed, fold=fold),
         budget=trial.budget,
         trial=trial,
         candidates=sum(outcome.may_be_chosen(_last_rung(cell)) for outcome in outcomes),

@@ -83,7 +83,7 @@ def _compact(folder: ResultsFolder) -> Compaction:
     left = len(singles) - len(moving)
     if not moving:
         return Compaction(path=path, records=_number_of_records(path), moved=0, left=left)
-    stamps = [stamp(single) for single in moving]
+    stamps = [_stamp(single) for single in moving]
     with replacing(path, durable=True) as temporary:
         keys = _write(merged(row_groups(path) if path.exists() else iter(()), moving), temporary)
         _check(temporary, keys)
@@ -121,6 +121,13 @@ def _check(path: Path, keys: list[str]) -> None:
     found = [key for table in row_groups(path) for key in table.column("key").to_pylist()]
     if found != keys:
         raise RecordError(f"{path}: found {len(found)} records after writing {len(keys)}; nothing was removed")
+
+
+def _stamp(single: Path) -> tuple[object, ...]:
+    try:
+        return stamp(single)
+    except FileNotFoundError as error:  # nobody else removes any, since this one holds the lease
+        raise RecordError(f"{single}: a link that leads nowhere; remove it, or bring back what it led to") from error
 
 
 def _number_of_records(path: Path) -> int:

@@ -22,7 +22,7 @@ def initial_record(assignment: TrialAssignment, device: str, params: int | None 
     task = task_of(config.dataset)
     model, training = config.model, config.train
     placement = model.placement
-    scheduled = {key: value for key, value in asdict(training).items() if key not in (*TRAIN_SETTINGS, "precision")}
+    scheduled = {key: value for key, value in asdict(training).items() if key not in TRAIN_SETTINGS}
     settings: dict[str, Any] = config.settings
     return TrialRecord(
         key=assignment.key,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from study.location import is_remote
+from study.record_values import wrong_value
+from study.record_versions import OLDEST_READ, as_of_now, columns_in_file, schema_of
 from study.trial_record import SCHEMA, SCHEMA_VERSION, EpochRecord, TrialRecord
 from study.whole_files import make_folder, read_all, write_whole
 
@@ -20,6 +23,9 @@ COMPACTED_FILE = "compacted.parquet"
 RECORD_FILE = "record_file"
 """A column that may be asked for beside those of the schema: the name of the file in which the row lies."""
 
+KEY = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_-]*")
+"""What a trial's key is made of: files of its name are looked for in several folders, and in no other."""
+
 _VERSION_KEY = b"bimp_record_schema"
 
 
@@ -28,7 +34,7 @@ class RecordError(ValueError):
 
 
 class CutRecordError(RecordError):
-    """A file that is cut short, damaged or no Parquet at all, or the record of another trial than its name says."""
+    """A file that is cut short, damaged or no Parquet at all, has a value that no record has, or is another trial's."""
 
 
 def write_record(record: TrialRecord, path: Path) -> None:
@@ -46,9 +52,12 @@ def read_record(path: Path) -> TrialRecord:
     """The trial in ``path``.
 
     Raises:
-        RecordError: as :func:`read_table`.
+        RecordError: as :func:`read_table`, or it does not hold one trial.
     """
-    return record_of(read_table(path).to_pylist()[0])
+    rows = read_table(path).to_pylist()
+    if len(rows) != 1:
+        raise CutRecordError(f"{path}: found {len(rows)} trials, expected one; {_mend(path)}")
+    return record_of(rows[0])
 
 
 def record_of(row: dict[str, Any]) -> TrialRecord:
@@ -61,7 +70,8 @@ def read_table(path: Path) -> pa.Table:
     """The rows of a record file as an Arrow table of :data:`SCHEMA`.
 
     Raises:
-        RecordError: not a Parquet file, cut short, not of this project or of another schema version.
+        RecordError: not a Parquet file, cut short, not of this project, of a schema version that is not read, or with a
+            value that no record has.
     """
     (content,) = read_all([path])
     (table,) = row_groups(path, content=content)
@@ -75,6 +85,8 @@ def read_singles(paths: Sequence[Path], columns: Sequence[str] | None = None) ->
         RecordError: as :func:`read_table`, or one is not the record of the trial KEY.
     """
     for path, content in zip(paths, read_all(paths), strict=True):
+        if not KEY.fullmatch(path.stem):
+            raise CutRecordError(f"{path}: its name is not the key of a trial; move foreign files out of the folder")
         (table,) = row_groups(path, columns, content=content)
         if table.column("key").to_pylist() != [path.stem]:
             raise CutRecordError(f"{path}: not the record of trial {path.stem}; move foreign files out of the folder")
@@ -99,15 +111,21 @@ def row_groups(
     chosen = None if columns is None else [name for name in dict.fromkeys(("key", *columns)) if name != RECORD_FILE]
     names_file = columns is not None and RECORD_FILE in columns
     with _named_errors(path), _opened(path, content) as file:
-        _require_schema(path, file.schema_arrow)
+        version = _version_of(path, file.schema_arrow)
+        in_file = columns_in_file(version, chosen)
         at_once = content is not None or file.num_row_groups == 0
         groups = [None] if at_once else range(file.num_row_groups)
         for group in groups:
-            table = (
-                file.read(columns=chosen, use_threads=False)
+            read = (
+                file.read(columns=in_file, use_threads=False)
                 if group is None
-                else file.read_row_group(group, columns=chosen, use_threads=False)
+                else file.read_row_group(group, columns=in_file, use_threads=False)
             )
+            read.validate(full=True)  # the texts' encoding too, which nobody looks at before they are used
+            wrong = wrong_value(read)
+            if wrong is not None:
+                raise CutRecordError(f"{path}: {wrong}; {_mend(path)}")
+            table = as_of_now(read, version, chosen)
             yield table.append_column(RECORD_FILE, pa.array([path.name] * table.num_rows)) if names_file else table
 
 
@@ -124,17 +142,24 @@ def _opened(path: Path, content: bytes | Exception | None) -> Iterator[pq.Parque
         yield opened.enter_context(pq.ParquetFile(source, page_checksum_verification=True))
 
 
-def _require_schema(path: Path, schema: pa.Schema) -> None:
-    version = (schema.metadata or {}).get(_VERSION_KEY, b"none").decode(errors="replace")
-    if version != str(SCHEMA_VERSION):
+def _version_of(path: Path, schema: pa.Schema) -> int:
+    """The schema version of a file whose columns are those of its version.
+
+    Raises:
+        RecordError: they are not, or nobody reads that version.
+    """
+    found = (schema.metadata or {}).get(_VERSION_KEY, b"none").decode(errors="replace")
+    readable = {str(version): version for version in range(OLDEST_READ, SCHEMA_VERSION + 1)}
+    if found not in readable:
         mend = (
             "no record of this project: move it out of the folder"
-            if version == "none"
+            if found == "none"
             else "read it with the version of this project that wrote it, or run the study in a new folder"
         )
-        raise RecordError(f"{path}: found record schema {version}, expected {SCHEMA_VERSION}; {mend}")
-    if not schema.equals(SCHEMA):
-        raise RecordError(f"{path}: its columns are not those of record schema {SCHEMA_VERSION}")
+        raise RecordError(f"{path}: found record schema {found}, expected {' or '.join(readable)}; {mend}")
+    if not schema.equals(schema_of(readable[found])):
+        raise RecordError(f"{path}: its columns are not those of record schema {found}; {_mend(path)}")
+    return readable[found]
 
 
 @contextmanager
@@ -142,9 +167,10 @@ def _named_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        mend = (
-            "put a copy of it back, or remove it to train its trials again"
-            if path.name == COMPACTED_FILE
-            else "remove it, and run the study again"
-        )
-        raise CutRecordError(f"{path}: not a readable Parquet file ({error}); {mend}") from error
+        raise CutRecordError(f"{path}: not a readable Parquet file ({error}); {_mend(path)}") from error
+
+
+def _mend(path: Path) -> str:
+    if path.name == COMPACTED_FILE:
+        return "put a copy of it back, or remove it to train its trials again"
+    return "remove it, and run the study again"

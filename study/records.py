@@ -8,7 +8,6 @@ This module is all that ``reports`` knows of ``study``; it imports neither torch
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from study.record_files import (
     COMPACTED_FILE,
+    KEY,
     RECORD_FILE,
     CutRecordError,
     RecordError,
@@ -53,9 +53,6 @@ __all__ = [
 
 FILES_AT_ONCE = 500
 """Files of single records that become one table."""
-
-_KEY = re.compile(r"[^./\\\0][^/\\\0]*")
-"""What a trial's key is made of: files of its name are looked for in several folders, and in no other."""
 
 _ROWS_AT_ONCE = 200
 """Rows that are Python objects at one time: a long trial's epochs take a hundred times the memory of its columns."""
@@ -143,6 +140,8 @@ def merged(
     """
     left = list(singles)
     for group in groups:
+        if not group.num_rows:
+            continue
         end = group.column("key")[-1].as_py()
         while left and left[0].stem <= end:
             files = [path for path in left[:FILES_AT_ONCE] if path.stem <= end]
@@ -166,7 +165,7 @@ def _read_singles(files: Sequence[Path], columns: Sequence[str] | None) -> pa.Ta
         try:
             tables.append(next(reader))
         except CutRecordError as error:
-            if path.exists():
+            if path.exists() or path.is_symlink():  # a link that leads nowhere has not vanished
                 raise
             raise _Vanished from error
     # One buffer a column: five hundred tiny ones each take many times the memory of what they hold.
@@ -183,7 +182,7 @@ def _compacted_groups(folder: Path, columns: Sequence[str] | None, after: str) -
         keys = group.column("key").to_pylist()
         if any(one >= other for one, other in zip([last, *keys], keys, strict=False)):
             raise RecordError(f"{path}: its rows are not ordered by key; put back the file that `compact` wrote")
-        nameless = [key for key in keys if not _KEY.fullmatch(key)]
+        nameless = [key for key in keys if not KEY.fullmatch(key)]
         if nameless:
             raise RecordError(
                 f"{path}: found the key {nameless[0]!r}, which no file of a trial can be called; "

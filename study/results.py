@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from study.record_files import KEY
 from study.smoothing_records import SMOOTHING_FOLDER
 from study.whole_files import FoundFile, found_files, make_folder
 
 _RECORD = "record.parquet"
-_KEY = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_-]*")
 
 
 class ResultsFolderError(ValueError):
@@ -160,6 +159,6 @@ FIRST_ATTEMPT = attempt_name(1, 1)
 
 def _file_name(key: str) -> str:
     """The key of a trial, which may have been read from somebody's file: it must not lead out of the folder."""
-    if not _KEY.fullmatch(key):
+    if not KEY.fullmatch(key):
         raise ResultsFolderError(f"{key!r}: not the key of a trial, which has letters, digits, - and _ alone")
     return key

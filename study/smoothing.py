@@ -21,6 +21,7 @@ from bimp.network import Network
 from bimp.smoothing import dirichlet_energy, group_distance_ratio, instance_information_gain, mean_average_distance
 from bimp.tasks import TaskSpec, task_of
 from study.found_study import require_study
+from study.recorded_configuration import recorded_configuration
 from study.records import TrialRecord, read_records
 from study.results import ResultsFolder
 from study.smoothing_records import SmoothingRow, read_smoothing, write_smoothing
@@ -87,7 +88,7 @@ def measure_trial(record: TrialRecord, weights: Path, data: Path) -> list[Smooth
     Raises:
         SmoothingError, DataError: as :func:`measure_study`.
     """
-    config = TrialConfig.from_dict(json.loads(record.config_json))
+    config = recorded_configuration(record)
     network = _load(config, record, weights)
     test = open_prepared(config.dataset, data, fingerprint=record.data_fingerprint).split("test", config.fold)
     rows: list[SmoothingRow] = []

@@ -5,13 +5,12 @@ Other packages know it by way of ``study.records``; it imports neither torch nor
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 Status = Literal["running", "finished", "pruned", "diverged", "failed", "superseded"]
 """``running`` until the driver seals the record; only ``finished`` confirm records enter a table. ``superseded`` is a
@@ -146,18 +145,13 @@ class TrialRecord:
     validation_loss: str | None = None
     clip_norm: float | None = None
     report: str | None = None
+    precision: str = "float32"
     epochs: tuple[EpochRecord, ...] = field(default=())
 
     @property
     def num_epochs(self) -> int:
         """Completed epochs."""
         return len(self.epochs)
-
-    @property
-    def precision(self) -> str:
-        """Of the products of matrices; it has no column: the configuration holds it where it is not ``float32``."""
-        found: str = json.loads(self.config_json).get("train", {}).get("precision", "float32")
-        return found
 
     def sealed(self, status: Status, reason: str | None, ended_at: float) -> TrialRecord:
         """This record with its end written in."""

@@ -35,6 +35,8 @@ def _first(error: ValidationError) -> str:
     at = f"{key}: " if key else ""
     if details["type"] == "missing":
         return f"{at}found nothing, expected a value"
+    if details["type"] == "value_error":  # of the type itself, which says all
+        return f"{at}{details['ctx']['error']}"
     found = repr(details["input"])
     shown = found if len(found) <= _LONGEST_VALUE else f"{found[:_LONGEST_VALUE]}..."
     return f"{at}found {shown}, expected {details['msg'].removeprefix('Input should be ')}"

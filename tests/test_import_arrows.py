@@ -90,7 +90,7 @@ def test_reports_knows_of_study_only_the_schemas_of_its_files() -> None:
         for name in imported(path)
         if name.split(".")[0] == "study"
     }
-    places = {"study.found_study", "study.given_place", "study.location", "study.store_access"}
+    places = {"study.found_study", "study.given_place", "study.location", "study.one_line", "study.store_access"}
     assert known == places | {"study.records", "study.smoothing_records"}
 
 

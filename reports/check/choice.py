@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reports.check.finding import Finding, Kind, counted_text
 from reports.evidence.chosen import RANKING_RULE, ranked
 from reports.evidence.study_facts import StudyFacts
-from reports.records.details import mapping_of
 
 EDGE = 0.05
 """A chosen value within this part of its range from an end lies at the edge; by logarithms where sampled so."""
@@ -80,5 +80,4 @@ def _same_configuration(left: Mapping[str, Any], right: Mapping[str, Any]) -> bo
 
 
 def _without_run(record: Mapping[str, Any]) -> dict[str, Any]:
-    config = mapping_of(record["config_json"], f"trial {record['key']}: config_json")
-    return {**config, "seed": None, "fold": None}
+    return {**json.loads(record["config_json"]), "seed": None, "fold": None}

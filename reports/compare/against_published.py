@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from reports.compare.inference import ROUNDING, Outcome, welch_of_printed
 from reports.layout.result_table import ResultTable, build_table
 from reports.published.protocol_flags import Flag, OurSide, gated_layers, model_flags, other_flags, paper_flags
 from reports.published.rows import OtherRow, PaperRow, benchmark_rows, later_rows, paper_rows
-from reports.records.details import mapping_of
 from reports.records.load import StudyResults, Trial
 from reports.records.used_data import UsedData
 from reports.summary.labels import Label
@@ -145,13 +145,12 @@ def paper_row_of(ours: OurSide) -> PaperRow | None:
 
 def _our_side(summary: CellSummary, trials: Sequence[Trial], data: Mapping[str, UsedData]) -> OurSide:
     current = current_configuration(trial for trial in trials if trial.phase == "confirm")
-    config = mapping_of(current[0].config_json, f"trial {current[0].key}: config_json") if current else {}
+    config = json.loads(current[0].config_json) if current else {}
     counted = {run.key for run in summary.runs}
-    model, train = config.get("model"), config.get("train")
     return OurSide(
         summary=summary,
-        model=model if isinstance(model, dict) else {},
-        train=train if isinstance(train, dict) else {},
+        model=config.get("model", {}),
+        train=config.get("train", {}),
         searched=sum(trial.phase == "search" for trial in trials),
         cut=sum(trial.key in counted and trial.reason == "time_limit" for trial in trials),
         data_fingerprint=current[0].data_fingerprint if current else None,

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
-
-from reports.records.details import mapping_of
 
 
 def departures_of(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The settings in which a record departs from its semantics, by name."""
     if row["departures"] is None:
         return ()
-    found = mapping_of(row["departures"], f"trial {row['key']}: departures")
-    return tuple((str(name), value_text(value)) for name, value in sorted(found.items()))
+    return tuple((name, value_text(value)) for name, value in sorted(json.loads(row["departures"]).items()))
 
 
 def configuration_of(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The settings of ``config_json`` without seed and fold, before them what the study asked for and got in size."""
-    config = mapping_of(row["config_json"], f"trial {row['key']}: config_json")
     plain_settings: dict[str, Any] = {}
-    for name, value in config.items():
+    for name, value in json.loads(row["config_json"]).items():
         plain_settings.update(value if isinstance(value, dict) else {name: value})
     sizes = {"budget": row["budget"], "params": row["params"]}
     # A record's own column is empty where the setting means nothing for the model.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.records.load import RECORDS_FOLDER, load_records
-from reports.records.plan import ResultsError
 from study.records import RECORD_FILE, SCHEMA
 
 CURVES = ("val_metric", "gate_std")
@@ -63,16 +62,8 @@ class TrialDetails:
 
     @property
     def versions(self) -> tuple[tuple[str, str], ...]:
-        """Version by library, ordered by name.
-
-        Raises:
-            ResultsError: the record holds none.
-        """
-        found = self._mapping("versions_json", self.versions_json)
-        return tuple((str(name), str(version)) for name, version in sorted(found.items()))
-
-    def _mapping(self, column: str, text: str) -> Mapping[str, Any]:
-        return mapping_of(text, f"trial {self.key}: {column}")
+        """Version by library, ordered by name."""
+        return tuple((name, str(version)) for name, version in sorted(json.loads(self.versions_json).items()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,18 +104,3 @@ def load_details(results: Path) -> Details:
         for *values, count in zip(*columns, counts, strict=True)
     )
     return Details(trials=tuple(trials), table=table)
-
-
-def mapping_of(text: str, where: str) -> Mapping[str, Any]:
-    """The JSON mapping in ``text``.
-
-    Raises:
-        ResultsError: it is none; ``where`` says whose it is.
-    """
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise ResultsError(f"{where}: not readable as JSON ({error}); remove the record") from error
-    if not isinstance(found, dict):
-        raise ResultsError(f"{where}: found {found!r}, expected a mapping; remove the record")
-    return found

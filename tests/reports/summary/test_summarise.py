@@ -150,5 +150,5 @@ def test_a_vanilla_cell_searches_no_gate(tmp_path: Path) -> None:
 def test_a_record_without_configuration_is_named(tmp_path: Path) -> None:
     cell = vanilla("digits", "gcn", seeds=[1])
     record = TrialRecord(**{**vars(trial(cell, 1, 0.5)), "config_json": "{"})
-    with pytest.raises(ResultsError, match=f"trial {record.key}: its config_json is no configuration"):
+    with pytest.raises(ResultsError, match=f"trial {record.key}: config_json: not readable as JSON"):
         summary_of(tmp_path, cell, [record])

@@ -1,0 +1,117 @@
+"""Whether the values of a record can be what its columns are for; the types alone are Parquet's to hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from study.trial_record import Status
+
+_WORDS = {"status": get_args(Status), "phase": ("search", "confirm"), "direction": ("min", "max")}
+"""Columns that hold one of a few words."""
+
+_LAST_SECOND = 253_402_300_799.0
+"""Of the year 9999, in Unix seconds: no later time has a date."""
+
+_RANGES: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("layers", "hidden_dim", "heads", "params", "batch_size", "max_epochs", "threads"), (1, math.inf)),
+    **dict.fromkeys(("budget", "num_clusters"), (1, math.inf)),
+    **dict.fromkeys(("number", "unsupervised_weight", "lr_patience", "time_limit_s"), (0, math.inf)),
+    **dict.fromkeys(("seconds", "started_at", "ended_at"), (0, _LAST_SECOND)),
+}
+"""Columns of numbers that have a least and a greatest value, both included; null may stand where the column lets it."""
+
+_EPOCH_RANGES: dict[str, tuple[float, float]] = {
+    "epoch": (1, math.inf),
+    **dict.fromkeys(("seconds", "ended_at"), (0, _LAST_SECOND)),
+}
+"""The same of each epoch."""
+
+_MAPPINGS = {"config_json": ("model", "train"), "versions_json": (), "departures": ()}
+"""Columns that hold JSON mappings, or null; with keys whose values, where there are any, are mappings again."""
+
+_LONGEST_VALUE = 60
+
+
+def wrong_value(table: pa.Table) -> str | None:
+    """The first value of ``table`` that no record has: which trial's, which column, what was found, what expected.
+
+    ``table`` has the column ``key`` and any of the others.
+    """
+    return next(_wrong_values(table), None)
+
+
+def _wrong_values(table: pa.Table) -> Iterator[str]:
+    for column in table.column_names:
+        values = table.column(column)
+        if column in _WORDS:
+            known = pc.is_in(values, value_set=pa.array(_WORDS[column], pa.string()))
+            for key, found in _chosen(table, column, pc.invert(known)):
+                yield f"trial {key}: {column}: found {_shown(found)}, expected one of {', '.join(_WORDS[column])}"
+        elif column in _RANGES:
+            for key, found in _chosen(table, column, _outside(values, *_RANGES[column])):
+                yield f"trial {key}: {column}: found {_shown(found)}, expected {_range_text(*_RANGES[column])}"
+        elif column in _MAPPINGS:
+            for key, found in zip(table.column("key").to_pylist(), values.to_pylist(), strict=True):
+                trouble = None if found is None else _trouble(found, _MAPPINGS[column])
+                if trouble is not None:
+                    yield f"trial {key}: {column}: {trouble}"
+        elif column == "epochs":
+            yield from _wrong_epochs(table)
+
+
+def _wrong_epochs(table: pa.Table) -> Iterator[str]:
+    for chunk, keys in zip(table.column("epochs").chunks, _keys_by_chunk(table), strict=True):
+        epochs = chunk.flatten()
+        for name in (entry.name for entry in epochs.type if entry.name in _EPOCH_RANGES):
+            wrong = _outside(epochs.field(name), *_EPOCH_RANGES[name])
+            for place in pc.indices_nonzero(pc.fill_null(wrong, False)).to_pylist():
+                key = keys[pc.list_parent_indices(chunk)[place].as_py()].as_py()
+                found, expected = _shown(epochs.field(name)[place].as_py()), _range_text(*_EPOCH_RANGES[name])
+                yield f"trial {key}: epochs: {name}: found {found}, expected {expected}"
+
+
+def _keys_by_chunk(table: pa.Table) -> Iterator[pa.ChunkedArray]:
+    start = 0
+    for chunk in table.column("epochs").chunks:
+        yield table.column("key").slice(start, len(chunk))
+        start += len(chunk)
+
+
+def _chosen(table: pa.Table, column: str, which: pa.ChunkedArray) -> Iterator[tuple[str, Any]]:
+    chosen = table.select(["key", column]).filter(which)
+    yield from zip(chosen.column("key").to_pylist(), chosen.column(column).to_pylist(), strict=True)
+
+
+def _outside(values: Any, least: float, most: float) -> Any:
+    """Where ``values`` are not from ``least`` to ``most``, NaN included; null where they are null."""
+    inside = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
+    return pc.invert(inside)
+
+
+def _range_text(least: float, most: float) -> str:
+    return f"{least:g} or more" if math.isinf(most) else f"a number from {least:g} to {most:.0f}"
+
+
+def _trouble(text: str, parts: tuple[str, ...]) -> str | None:
+    """Why ``text`` is no JSON mapping whose ``parts`` are mappings; None where it is one."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return f"not readable as JSON ({error})"
+    if not isinstance(found, dict):
+        return f"found {_shown(found)}, expected a mapping"
+    for part in parts:
+        if not isinstance(found.get(part, {}), dict):
+            return f"{part}: found {_shown(found[part])}, expected a mapping"
+    return None
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
