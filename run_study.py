@@ -247,7 +247,9 @@ def rebuild_mlflow(
         mirror.mark_as_it_stands()
     except mirror_errors() as error:
         cause = told_error(error, mirror.tracking_uri)
-        raise MirrorError(f"{masked(mirror.tracking_uri)}: MLflow cannot be written ({cause})") from error
+        raise MirrorError(
+            f"{masked(mirror.tracking_uri)}: MLflow cannot be written ({cause}); mend it, or name another with --mlflow"
+        ) from error
     files = f", and {sent} files with them" if sent else ""
     _console().print(f"{read} records mirrored to {masked(mirror.tracking_uri)}{files}", markup=False, soft_wrap=True)
 

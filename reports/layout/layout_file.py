@@ -22,6 +22,9 @@ PublishedTable = Literal["graph_level", "node_edge_level", "placement", "small"]
 RESERVED = ("results", "comparisons", "published", "statistics")
 """Names of the files that the command writes besides; a layout would overwrite them."""
 
+LONGEST_NAME = 200
+"""Characters of a layout's name: a disk takes 255 of a file's, to which endings are added, also while it is written."""
+
 
 def _name(name: str) -> str:
     if name in RESERVED or name.endswith("_standalone"):
@@ -36,7 +39,7 @@ def _each_once(values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$"), AfterValidator(_name)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=LONGEST_NAME), AfterValidator(_name)]
 Words = Annotated[str, Field(pattern=r"\S")]
 
 

@@ -133,6 +133,8 @@ def _expected(details: ErrorDetails) -> str:
             return "text that is not empty"
         case "string_pattern_mismatch":
             return "letters, digits, hyphens and underscores alone"
+        case "string_too_long":
+            return f"{context['max_length']} characters at most"
         case "bool_type":
             return "true or false"
         case "tuple_type":

@@ -40,20 +40,23 @@ def _database_path(tracking_uri: str) -> Path | None:
 
 
 def require_database(tracking_uri: str) -> None:
-    """Ask the server of a database whether it lets one in; nothing for other addresses.
+    """Ask a database whether it lets one in; nothing for other addresses.
 
-    MLflow itself would try ten times, for over a minute and without a word, before it said that a server refuses.
+    MLflow itself would try ten times, for over a minute and without a word, before it said that it is refused.
 
     Raises:
-        sqlalchemy.exc.SQLAlchemyError: it does not, or not within :data:`ANSWER_WITHIN_S` (PostgreSQL and MySQL).
+        sqlalchemy.exc.SQLAlchemyError: it does not, or not within :data:`ANSWER_WITHIN_S` (PostgreSQL and MySQL), or
+            a file is no database of SQLite.
         ImportError: the driver of such a database is not installed.
     """
     kind = tracking_uri.partition("://")[0].partition("+")[0]
-    if kind not in (*_TAKES_A_TIMEOUT, "mssql"):
+    if kind not in (*_TAKES_A_TIMEOUT, "mssql", "sqlite"):
         return
     from sqlalchemy import NullPool, create_engine
     from sqlalchemy.engine import make_url
 
     given = "connect_timeout" in make_url(tracking_uri).query
     timeout = {"connect_timeout": ANSWER_WITHIN_S} if kind in _TAKES_A_TIMEOUT and not given else {}
-    create_engine(tracking_uri, poolclass=NullPool, connect_args=timeout).connect().close()
+    with create_engine(tracking_uri, poolclass=NullPool, connect_args=timeout).connect() as connection:
+        if kind == "sqlite":  # which opens a file without looking into it
+            connection.exec_driver_sql("PRAGMA schema_version")

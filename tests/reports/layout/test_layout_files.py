@@ -16,6 +16,7 @@ from reports.layout.layout_reader import find_layouts, part_layouts, read_layout
 from reports.layout.placed import expected_label, placed_rows
 from reports.published.rows import paper_rows
 from reports.records.plan import ResultsError
+from study.whole_files import write_whole
 
 BLOCKS = "blocks: [{dataset: zinc, sections: [[{backbone: gcn}]]}]\n"
 
@@ -43,6 +44,7 @@ def test_the_least_that_is_a_layout(tmp_path: Path) -> None:
         (f"name: a/b\ntitle: Mine\n{BLOCKS}", "name: found 'a/b', expected letters, digits, hyphens and underscores"),
         (f"name: results\ntitle: Mine\n{BLOCKS}", "name: found 'results', expected another name: files of this name"),
         (f"name: a_standalone\ntitle: T\n{BLOCKS}", "name: found 'a_standalone', expected another name"),
+        (f"name: {'a' * 201}\ntitle: T\n{BLOCKS}", "name: found 'aaa"),
         (f"name: a\ntitle: ' '\n{BLOCKS}", "title: found ' ', expected text that is not empty"),
         (f"name: a\ntitle: T\ndigts: 2\n{BLOCKS}", "digts: found an unknown key, expected digits"),
         (f"name: a\ntitle: T\ndigits: two\n{BLOCKS}", "digits: found 'two', expected a whole number"),
@@ -106,6 +108,13 @@ def test_what_the_reader_of_yaml_stumbles_over_is_one_line(tmp_path: Path, conte
     with pytest.raises(ResultsError, match=r"expected (valid YAML in UTF-8|a word as the key)") as raised:
         read_layout(path)
     assert "\n" not in str(raised.value)
+
+
+def test_a_name_of_any_length_is_refused_when_it_is_read_or_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match=r"name: found 'a{50,}\.\.\.', expected 200 characters at most$"):
+        read_layout(written(tmp_path, f"name: {'a' * 300}\ntitle: T\n{BLOCKS}"))
+    longest = read_layout(written(tmp_path, f"name: {'a' * 200}\ntitle: T\n{BLOCKS}"))
+    write_whole(tmp_path / f"{longest.name}_standalone.tex", b"")
 
 
 @given(st.text(max_size=60))

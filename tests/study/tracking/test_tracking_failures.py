@@ -14,7 +14,7 @@ from read_mirrors import Rebuilt, state_of
 from benchmarks.faults.mirrored import content
 from study.records import write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
-from study.tracking import MlflowMirror, loop, masked
+from study.tracking import MlflowMirror, loop, masked, mirror_errors
 from study.tracking.database import create_database
 from study.tracking.loop import MirrorThread
 
@@ -150,3 +150,21 @@ def test_a_fresh_database_is_there_whole_or_not_at_all(
     assert list(path.parent.iterdir()) == []
     MlflowMirror(f"sqlite:///{path}", folder.root).sync_folder()
     assert [entry.name for entry in path.parent.iterdir()] == ["mlflow.db"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "text"])
+def test_what_is_no_database_is_refused_before_mlflow_tries_for_minutes(
+    kind: str, folder: ResultsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mlflow
+
+    def asked(tracking_uri: str) -> None:
+        raise AssertionError("MLflow was asked, and would try again and again")
+
+    path = tmp_path / "mlflow.db"
+    path.mkdir() if kind == "folder" else path.write_text("no database, but something of somebody's")
+    with monkeypatch.context() as patch:
+        patch.setattr(mlflow, "MlflowClient", asked)
+        with pytest.raises(mirror_errors(), match="file"):
+            MlflowMirror(f"sqlite:///{path}", folder.root).sync_folder()
+    assert path.is_dir() == (kind == "folder")
