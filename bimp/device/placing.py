@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 from collections.abc import Sequence
@@ -75,5 +76,9 @@ def fits(size: int, device: torch.device) -> bool:
 
 
 def free_memory(device: torch.device) -> int | None:
-    """Bytes that are free on a GPU; None elsewhere."""
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
+    """Bytes that are free on a GPU, what ended runs of this process left being let go first; None elsewhere."""
+    if device.type != "cuda":
+        return None
+    gc.collect()  # a run and its captured steps refer to each other
+    torch.cuda.empty_cache()
+    return torch.cuda.mem_get_info(device)[0]

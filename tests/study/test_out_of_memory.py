@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from bimp.config import ConfigError
 from bimp.data import open_prepared, prepare
 from study.assignment import TrialAssignment
+from study.live_trial import TrialProgress
 from study.out_of_memory import MemoryPlace, OutOfMemory, failed_alone, out_of_memory
 from study.records import read_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
@@ -169,3 +170,39 @@ def test_what_it_held_is_free_before_another_trial_may_come(
     reports = reports_of(trial)
     next(reports)
     assert [reference() for reference in held] == [None]
+
+
+class OnGpu:
+    """A run that refers to itself, as a run on a GPU does to its captured steps and they to it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["it ended", "it was stopped"])
+def test_a_gpu_is_given_back_whatever_becomes_of_the_trial(
+    trial: TrialAssignment, monkeypatch: pytest.MonkeyPatch, stopped: bool
+) -> None:
+    runs: list[weakref.ref[OnGpu]] = []
+    given_back: list[str] = []
+
+    def trained(_: TrialAssignment) -> Iterator[TrialProgress]:
+        run = OnGpu()
+        runs.append(weakref.ref(run))
+        yield TrialProgress(epoch=1, val_metric=0.5, ended=False)
+        yield TrialProgress(epoch=2, val_metric=0.5, ended=True)
+
+    def freed(what: str) -> None:
+        assert [run() for run in runs] == [None]
+        given_back.append(what)
+
+    monkeypatch.setattr("study.worker.train_trial", trained)
+    monkeypatch.setattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: freed("workspaces"), raising=False)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: freed("cache"))
+    reports = reports_of(replace(trial, use_gpu=True))
+    if stopped:
+        next(reports)
+        reports.close()
+    else:
+        assert len(list(reports)) == 2
+    assert given_back == ["workspaces", "cache"]

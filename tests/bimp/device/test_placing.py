@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import logging
+import weakref
 
 import pytest
 import torch
 from drawn_graphs import DATASETS, drawn
 
 from bimp.data import GraphSplit
-from bimp.device.placing import place
+from bimp.device.placing import free_memory, place
 from bimp.device.resident import bytes_of
 
 CPU = torch.device("cpu")
@@ -59,3 +60,19 @@ def test_folds_are_not_placed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("bimp.device.placing.fits", lambda size, _: size <= bytes_of(folds[0]))
     assert place("training", folds, CPU).resident is None
     assert place("training", [folds[0], drawn("zinc", 5)], CPU).resident is None
+
+
+class Ended:
+    """What refers to itself, as a run does to its captured steps and they to it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_ended_runs_left_on_the_device_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = weakref.ref(Ended())
+    held = [6]
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: held.clear() if ended() is None else None)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (10 - sum(held), 10))
+    assert free_memory(torch.device("cuda")) == 10
+    assert free_memory(CPU) is None
