@@ -76,7 +76,8 @@ class CudaGraphs:
 @contextmanager
 def unchanged(state: State) -> Iterator[None]:
     """Whatever happens within, the tensors of ``state`` are afterwards as they were; new ones are zeros."""
-    before = [(tensor, tensor.clone()) for tensor in state()]
+    with torch.no_grad():  # no graph of autograd's may be there when one is captured
+        before = [(tensor, tensor.clone()) for tensor in state()]
     yield
     known = {id(tensor) for tensor, _ in before}
     with torch.no_grad():

@@ -1,18 +1,27 @@
-"""A run on the meta device, where nothing has a value: a tensor made in main memory by mistake does not go there."""
+"""A run on the meta device, where nothing has a value: a tensor made in main memory by mistake does not go there.
+
+Between two steps, and within one, nothing may come from main memory either: on a GPU such a copy makes the host wait, a
+capture does not allow it, and a number in main memory would be held for ever by what was captured.
+"""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
 from drawn_graphs import DATASETS, drawn, loss_of, trial
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from bimp.config import BACKBONES, Backbone
 from bimp.data import PackedGraphs
 from bimp.data.positional import draw_signs
+from bimp.device.ahead import BatchesAhead
 from bimp.device.board import Board
 from bimp.device.run import DeviceRun
 from bimp.network import Network
@@ -21,6 +30,33 @@ from bimp.stack.team import SeedRun, Team
 from bimp.tasks import task_of
 
 META = torch.device("meta")
+
+
+class NothingFromMainMemory(TorchDispatchMode):
+    """Raises where an operator takes or makes a tensor there."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        found = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, torch.Tensor)]
+        if any(tensor.device != META for tensor in found):
+            raise AssertionError(f"a tensor in main memory meets {func}")
+        return result
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reaches into main memory, in a step that would be captured or in gathering for such steps, is refused."""
+
+    def watching(called: Callable[..., None]) -> Callable[..., None]:
+        def run(*args: object) -> None:
+            with NothingFromMainMemory():
+                called(*args)
+
+        return run
+
+    monkeypatch.setattr(BatchesAhead, "advance", watching(BatchesAhead.advance))
+    for module in ("bimp.device.run", "bimp.stack.on_device"):
+        monkeypatch.setattr(f"{module}.capture_on", lambda *_: watching)
 
 
 def moved(graphs: PackedGraphs, device: torch.device) -> PackedGraphs:
@@ -49,7 +85,7 @@ def run_of(dataset: str, backbone: Backbone, semantics: Semantics) -> DeviceRun:
 @pytest.mark.parametrize("backbone", BACKBONES)
 @pytest.mark.parametrize("semantics", ["paper", "released"])
 def test_everything_of_a_step_lies_on_the_device(
-    monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
+    watched: None, monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
 ) -> None:
     monkeypatch.setattr(PackedGraphs, "to", moved)
     monkeypatch.setattr("bimp.descent.adam", looked_at)
@@ -63,7 +99,7 @@ def test_everything_of_a_step_lies_on_the_device(
 @pytest.mark.parametrize("backbone", BACKBONES)
 @pytest.mark.parametrize("semantics", ["paper", "released"])
 def test_nor_is_anything_of_seeds_together_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
+    watched: None, monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
 ) -> None:
     monkeypatch.setattr(PackedGraphs, "to", moved)
     monkeypatch.setattr("bimp.descent.adam", looked_at)
@@ -84,3 +120,9 @@ def test_a_tensor_in_main_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     run._training.board.step = torch.zeros((), dtype=torch.int64)
     with pytest.raises(RuntimeError, match="device"):
         run.train(torch.arange(12), partial(draw_signs, generator=torch.Generator()))
+
+
+@pytest.mark.parametrize("made", [lambda: torch.ones(2).to(META), lambda: torch.ones(2, device=META) * torch.tensor(2)])
+def test_a_copy_from_main_memory_is_found(made: Callable[[], object]) -> None:
+    with pytest.raises(AssertionError, match="a tensor in main memory"), NothingFromMainMemory():
+        made()
