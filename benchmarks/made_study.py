@@ -57,7 +57,7 @@ def _record(number: int, epochs: int, values: np.random.Generator) -> TrialRecor
         git_dirty=None,
     )
     history = tuple(_epoch(epoch, values) for epoch in range(1, epochs + 1))
-    record = replace(initial_record(assignment, "none", params=0), started_at=BEGAN, epochs=history)
+    record = replace(initial_record(assignment, "none", params=1), started_at=BEGAN, epochs=history)
     ended = record.sealed("finished", "max_epochs", BEGAN + epochs)
     return replace(ended, seconds=float(epochs), val_metric=history[-1].val_metric, val_loss=history[-1].val_loss)
 

@@ -219,7 +219,7 @@ class SimulatedPool:
     def _begin(self, trial_id: str, config: dict[str, Any]) -> None:
         assignment = TrialAssignment.from_dict(config)
         # Nobody asks how many parameters a network has that is never built.
-        record = initial_record(assignment, "none", params=0)
+        record = initial_record(assignment, "none", params=1)
         live = _LiveTrial(
             trial_id=trial_id,
             config=config,

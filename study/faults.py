@@ -58,7 +58,10 @@ def in_one_line(error: Exception) -> str | None:
     if isinstance(error, user_errors()):
         return str(error)
     if isinstance(error, OSError) and error.errno in _NO_SUCH_PLACE and error.filename is not None:
-        return f"{error.filename}: {_NO_SUCH_PLACE[error.errno]}; move it away, or name another place"
+        # Of two names the second is what was asked for, as where a file takes its name when it is whole.
+        place = error.filename2 or error.filename
+        trouble = errno.EEXIST if error.errno == errno.ENOTDIR and Path(place).is_file() else error.errno
+        return f"{place}: {_NO_SUCH_PLACE[trouble]}; move it away, or name another place"
     refusal = store_trouble(error)
     if refusal is not None:
         return f"{refusal}; once this is mended the same command goes on"

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 
 from study.trial_record import Status
 
-_WORDS = {"status": get_args(Status), "phase": ("search", "confirm"), "direction": ("min", "max")}
+WORDS = {"status": get_args(Status), "phase": ("search", "confirm"), "direction": ("min", "max")}
 """Columns that hold one of a few words."""
 
 _LAST_SECOND = 253_402_300_799.0
 """Of the year 9999, in Unix seconds: no later time has a date."""
 
-_RANGES: dict[str, tuple[float, float]] = {
+RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("layers", "hidden_dim", "heads", "params", "batch_size", "max_epochs", "threads"), (1, math.inf)),
     **dict.fromkeys(("budget", "num_clusters"), (1, math.inf)),
     **dict.fromkeys(("number", "unsupervised_weight", "lr_patience", "time_limit_s"), (0, math.inf)),
@@ -26,13 +26,13 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 """Columns of numbers that have a least and a greatest value, both included; null may stand where the column lets it."""
 
-_EPOCH_RANGES: dict[str, tuple[float, float]] = {
+EPOCH_RANGES: dict[str, tuple[float, float]] = {
     "epoch": (1, math.inf),
     **dict.fromkeys(("seconds", "ended_at"), (0, _LAST_SECOND)),
 }
 """The same of each epoch."""
 
-_MAPPINGS = {"config_json": ("model", "train"), "versions_json": (), "departures": ()}
+MAPPINGS = {"config_json": ("model", "train"), "versions_json": (), "departures": ()}
 """Columns that hold JSON mappings, or null; with keys whose values, where there are any, are mappings again."""
 
 _LONGEST_VALUE = 60
@@ -49,16 +49,16 @@ def wrong_value(table: pa.Table) -> str | None:
 def _wrong_values(table: pa.Table) -> Iterator[str]:
     for column in table.column_names:
         values = table.column(column)
-        if column in _WORDS:
-            known = pc.is_in(values, value_set=pa.array(_WORDS[column], pa.string()))
+        if column in WORDS:
+            known = pc.is_in(values, value_set=pa.array(WORDS[column], pa.string()))
             for key, found in _chosen(table, column, pc.invert(known)):
-                yield f"trial {key}: {column}: found {_shown(found)}, expected one of {', '.join(_WORDS[column])}"
-        elif column in _RANGES:
-            for key, found in _chosen(table, column, _outside(values, *_RANGES[column])):
-                yield f"trial {key}: {column}: found {_shown(found)}, expected {_range_text(*_RANGES[column])}"
-        elif column in _MAPPINGS:
+                yield f"trial {key}: {column}: found {_shown(found)}, expected one of {', '.join(WORDS[column])}"
+        elif column in RANGES:
+            for key, found in _chosen(table, column, _outside(values, *RANGES[column])):
+                yield f"trial {key}: {column}: found {_shown(found)}, expected {_range_text(*RANGES[column])}"
+        elif column in MAPPINGS:
             for key, found in zip(table.column("key").to_pylist(), values.to_pylist(), strict=True):
-                trouble = None if found is None else _trouble(found, _MAPPINGS[column])
+                trouble = None if found is None else _trouble(found, MAPPINGS[column])
                 if trouble is not None:
                     yield f"trial {key}: {column}: {trouble}"
         elif column == "epochs":
@@ -68,11 +68,11 @@ def _wrong_values(table: pa.Table) -> Iterator[str]:
 def _wrong_epochs(table: pa.Table) -> Iterator[str]:
     for chunk, keys in zip(table.column("epochs").chunks, _keys_by_chunk(table), strict=True):
         epochs = chunk.flatten()
-        for name in (entry.name for entry in epochs.type if entry.name in _EPOCH_RANGES):
-            wrong = _outside(epochs.field(name), *_EPOCH_RANGES[name])
+        for name in (entry.name for entry in epochs.type if entry.name in EPOCH_RANGES):
+            wrong = _outside(epochs.field(name), *EPOCH_RANGES[name])
             for place in pc.indices_nonzero(pc.fill_null(wrong, False)).to_pylist():
                 key = keys[pc.list_parent_indices(chunk)[place].as_py()].as_py()
-                found, expected = _shown(epochs.field(name)[place].as_py()), _range_text(*_EPOCH_RANGES[name])
+                found, expected = _shown(epochs.field(name)[place].as_py()), _range_text(*EPOCH_RANGES[name])
                 yield f"trial {key}: epochs: {name}: found {found}, expected {expected}"
 
 
@@ -90,7 +90,9 @@ def _chosen(table: pa.Table, column: str, which: pa.ChunkedArray) -> Iterator[tu
 
 def _outside(values: Any, least: float, most: float) -> Any:
     """Where ``values`` are not from ``least`` to ``most``, NaN included; null where they are null."""
-    inside = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
+    inside = pc.greater_equal(values, pa.scalar(least, values.type))
+    if math.isfinite(most):
+        inside = pc.and_(inside, pc.less_equal(values, pa.scalar(most, values.type)))
     return pc.invert(inside)
 
 

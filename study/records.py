@@ -120,8 +120,12 @@ def record_tables(folder: Path, columns: Sequence[str] | None = None) -> Iterato
 
 
 def single_files(folder: Path) -> list[Path]:
-    """The files of one record each, ordered by key; none where there is no folder."""
-    if not folder.is_dir():
+    """The files of one record each, ordered by key; none where there is no folder.
+
+    Raises:
+        NotADirectoryError: it is a file.
+    """
+    if not folder.exists():
         return []
     return sorted(filter(is_single, folder.iterdir()), key=lambda path: path.stem)
 

@@ -138,6 +138,12 @@ class ResultsFolder:
     def smoothing(self, key: str) -> Path:
         return self.root / SMOOTHING_FOLDER / f"{_file_name(key)}.parquet"
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Everything in it that is a folder where it is there, but for what was made of the records."""
+        inputs = (self.records, self.live, self.journal, self.leases, self.weights, self.earlier_studies, self.errors)
+        return (*inputs, self.root / SMOOTHING_FOLDER)
+
     def create(self) -> None:
         """Make the folders that are missing."""
         for folder in (self.records, self.live, self.weights):

@@ -118,6 +118,9 @@ def found_files(folder: Path) -> list[FoundFile]:
     """Every file below ``folder``, at any depth, ordered by path; none where there is no folder.
 
     Hidden files, which are being written, are left out. An object store is asked once for a thousand files.
+
+    Raises:
+        NotADirectoryError: it is a file.
     """
     found = list(_found_objects(folder) if is_remote(folder) else _found_on_disk(folder))
     return sorted(found, key=lambda file: str(file.path))
@@ -148,7 +151,7 @@ def stamp(path: Path) -> tuple[object, ...]:
 def _found_on_disk(folder: Path) -> Iterator[FoundFile]:
     try:
         entries = list(os.scandir(folder))
-    except (FileNotFoundError, NotADirectoryError):  # never was, or is gone since it was listed
+    except FileNotFoundError:  # never was, or is gone since it was listed
         return
     for entry in entries:
         if entry.name.startswith("."):

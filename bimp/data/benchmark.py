@@ -28,6 +28,7 @@ from bimp.data.raw import (
     not_downloaded,
     require_statistics,
 )
+from bimp.data.reader_lines import readers_logged
 from bimp.data.source import (
     SPLIT_NAMES,
     Parameters,
@@ -125,7 +126,8 @@ class BenchmarkFile(Source):
         network = download_errors()
         folder = workspace / self.raw_name / "raw"
         try:
-            extract_zip(download_url(GNNBenchmarkDataset.urls[self.raw_name], str(folder)), str(folder))
+            with readers_logged():
+                extract_zip(download_url(GNNBenchmarkDataset.urls[self.raw_name], str(folder)), str(folder))
         except network as error:
             raise not_downloaded(self.name, error) from error
         return find_files(self.name, (folder,), (self.file_name,))[0]

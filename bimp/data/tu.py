@@ -19,6 +19,7 @@ from bimp.data.raw import (
     not_downloaded,
     require_statistics,
 )
+from bimp.data.reader_lines import readers_logged
 from bimp.data.source import Parameters, Source, SourceGraphs
 
 
@@ -124,8 +125,9 @@ class TUGraphs(Source):
         place = raw or f"{self.name}, as downloaded"
         network = download_errors() if raw is None else ()
         try:
-            dataset = TUDataset(str(workspace), self.raw_name, use_node_attr=True)
-            graphs = list(dataset)
+            with readers_logged():
+                dataset = TUDataset(str(workspace), self.raw_name, use_node_attr=True)
+                graphs = list(dataset)
         except network as error:
             raise not_downloaded(self.name, error) from error
         except UNREADABLE as error:

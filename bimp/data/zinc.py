@@ -19,6 +19,7 @@ from bimp.data.raw import (
     require_statistics,
     require_trust,
 )
+from bimp.data.reader_lines import readers_logged
 from bimp.data.source import (
     SPLIT_NAMES,
     Parameters,
@@ -115,7 +116,8 @@ def _read(workspace: Path, raw: Path | None) -> dict[SplitName, list[Data]]:
     graphs: dict[SplitName, list[Data]] = {}
     for split in SPLIT_NAMES:
         try:
-            graphs[split] = list(ZINC(str(workspace), subset=True, split=split))
+            with readers_logged():
+                graphs[split] = list(ZINC(str(workspace), subset=True, split=split))
         except network as error:
             raise not_downloaded("zinc", error) from error
         except UNREADABLE as error:

@@ -115,7 +115,7 @@ def _trials(table: pa.Table) -> Iterator[Trial]:
 
 def _records_of(results: Path) -> Path:
     folder = results / RECORDS_FOLDER
-    if not folder.is_dir():
+    if not folder.exists():
         raise ResultsError(f"{folder}: not found, so there is no record at all; start the study first")
     return folder
 

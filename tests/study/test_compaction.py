@@ -20,6 +20,7 @@ from made_trials import assignment, config, record
 
 import study.compaction
 import study.records
+from study import record_values
 from study.compaction import compact
 from study.found_study import NoStudyError
 from study.journal import Journal, JournalEntry
@@ -99,7 +100,7 @@ FLOATS = st.one_of(
 )
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "str": st.text(st.characters(codec="utf-8"), max_size=20),
-    "Status": st.sampled_from(["finished", "pruned", "superseded"]),
+    "Status": st.nothing(),
     "int": st.integers(-(2**63), 2**63 - 1),
     "float": FLOATS,
     "bool": st.booleans(),
@@ -107,8 +108,15 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+def within(least: float, most: float, name: str) -> st.SearchStrategy[Any]:
+    if name == "int":
+        return st.integers(math.ceil(least), 2**63 - 1)
+    return st.floats(least, None if math.isinf(most) else most, allow_nan=False)
+
+
 def anything(kind: type) -> st.SearchStrategy[Any]:
-    """A record, or an epoch of one, with any value in every column."""
+    """A record, or an epoch of one, with any value in every column that may have any, and else one that it may have."""
+    ranges = record_values.EPOCH_RANGES if kind is EpochRecord else record_values.RANGES
     columns = {}
     for entry in fields(kind):
         name, _, optional = str(entry.type).partition(" | ")
@@ -117,7 +125,14 @@ def anything(kind: type) -> st.SearchStrategy[Any]:
         elif entry.name == "key":
             columns["key"] = st.text("0123456789abcdef", min_size=1, max_size=6)
         else:
-            columns[entry.name] = st.one_of(st.none(), VALUES[name]) if optional else VALUES[name]
+            values = VALUES[name]
+            if entry.name in record_values.WORDS:
+                values = st.sampled_from(record_values.WORDS[entry.name])
+            elif entry.name in record_values.MAPPINGS:
+                values = st.dictionaries(st.text(max_size=3), st.integers(), max_size=2).map(json.dumps)
+            elif entry.name in ranges:
+                values = within(*ranges[entry.name], name)
+            columns[entry.name] = st.one_of(st.none(), values) if optional else values
     return st.builds(kind, **columns)
 
 

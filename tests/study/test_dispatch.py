@@ -84,7 +84,7 @@ class Cluster:
     def epoch(self, assignment: TrialAssignment) -> bool:
         """One epoch on disk and reported; whether the worker goes on."""
         path = self.folder.live_record(assignment.key, assignment.attempt)
-        record = newest_record(self.folder, assignment.key) or initial_record(assignment, "none", params=0)
+        record = newest_record(self.folder, assignment.key) or initial_record(assignment, "none", params=1)
         number = record.num_epochs + 1
         record = replace(record, epochs=(*record.epochs, epoch(number)), val_metric=0.5)
         write_record(record, path)
@@ -387,7 +387,7 @@ def epoch_of_all(cluster: Cluster, trial: TrialAssignment, done: tuple[str, ...]
         if member.key in done or member.key not in cluster.coordinator.live:
             continue
         path = cluster.folder.live_record(member.key, member.attempt)
-        record = newest_record(cluster.folder, member.key) or initial_record(member, "none", params=0)
+        record = newest_record(cluster.folder, member.key) or initial_record(member, "none", params=1)
         number = record.num_epochs + 1
         write_record(replace(record, epochs=(*record.epochs, epoch(number)), val_metric=0.5), path)
         epochs[member.key] = {"epoch": number, "val_metric": 0.5, "ended": number == LAST}

@@ -194,6 +194,13 @@ def test_a_broken_record_is_not_compacted_with_good_ones(tmp_path: Path) -> None
     assert sorted(path.name for path in folder.records.iterdir()) == sorted([good.name, bad.name])
 
 
+def test_a_file_in_the_place_of_the_records_is_no_study_without_trials(tmp_path: Path) -> None:
+    (tmp_path / "records").write_text("a file")
+    with pytest.raises(NotADirectoryError):
+        list(read_records(tmp_path / "records"))
+    assert list(read_records(tmp_path / "nowhere")) == []
+
+
 def test_every_part_of_an_identity_has_a_column() -> None:
     plain = config(precision="bfloat16").to_dict()
     settings = {*plain["model"], *plain["train"], *(plain.keys() - {"model", "train"})}
