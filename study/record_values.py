@@ -19,9 +19,9 @@ _LAST_SECOND = 253_402_300_799.0
 """Of the year 9999, in Unix seconds: no later time has a date."""
 
 RANGES: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(("layers", "hidden_dim", "heads", "params", "batch_size", "max_epochs", "threads"), (1, math.inf)),
+    **dict.fromkeys(("layers", "hidden_dim", "heads", "batch_size", "max_epochs", "threads"), (1, math.inf)),
     **dict.fromkeys(("budget", "num_clusters"), (1, math.inf)),
-    **dict.fromkeys(("number", "unsupervised_weight", "lr_patience", "time_limit_s"), (0, math.inf)),
+    **dict.fromkeys(("number", "params", "unsupervised_weight", "lr_patience", "time_limit_s"), (0, math.inf)),
     **dict.fromkeys(("seconds", "started_at", "ended_at"), (0, _LAST_SECOND)),
 }
 """Columns of numbers that have a least and a greatest value, both included; null may stand where the column lets it."""

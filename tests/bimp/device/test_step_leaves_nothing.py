@@ -14,7 +14,7 @@ from functools import partial
 
 import pytest
 import torch
-from drawn_graphs import DATASETS, drawn, loss_of, seeds_of, trial, without_kernels
+from drawn_graphs import drawn, loss_of, seeds_of, trial, without_kernels
 
 from bimp.config import BACKBONES, Backbone
 from bimp.data.positional import draw_signs
@@ -41,10 +41,12 @@ def graphs_of_autograd() -> list[object]:
 @contextmanager
 def without_collection() -> Iterator[None]:
     gc.collect()
+    gc.freeze()  # what is there already is not looked through at every step
     gc.disable()
     try:
         yield
     finally:
+        gc.unfreeze()
         gc.enable()
 
 
@@ -68,7 +70,7 @@ def leaving_nothing(_: torch.device, state: State) -> Capture:
     return watched
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("dataset", ["zinc", "tsp"])
 @pytest.mark.parametrize("backbone", BACKBONES)
 @pytest.mark.parametrize("semantics", ["paper", "released"])
 def test_of_a_step_nothing_is_left(
@@ -85,7 +87,7 @@ def test_of_a_step_nothing_is_left(
     run.evaluate()
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("dataset", ["zinc", "tsp"])
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_nor_of_one_of_seeds_together(monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone) -> None:
     without_kernels(monkeypatch)
