@@ -105,7 +105,7 @@ WRONG = [
     ({"departures": "{x"}, "departures: not readable as JSON"),
     ({"status": "done"}, "status: found 'done', expected one of running, finished"),
     ({"phase": ""}, "phase: found '', expected one of search, confirm"),
-    ({"params": 0}, "params: found 0, expected 1 or more"),
+    ({"params": -1}, "params: found -1, expected 0 or more"),
     ({"budget": -1}, "budget: found -1, expected 1 or more"),
     ({"seconds": math.nan}, "seconds: found nan, expected a number from 0 to 253402300799"),
     ({"ended_at": math.inf}, "ended_at: found inf, expected a number from 0 to 253402300799"),
