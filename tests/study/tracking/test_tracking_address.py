@@ -20,7 +20,7 @@ from study.tracking import (
     ui_command,
     ui_page,
 )
-from study.tracking.address import _one_name, in_shell, set_client_settings
+from study.tracking.address import _one_name, in_shell, masked_addresses, set_client_settings
 from study.tracking.database import create_database
 
 
@@ -65,6 +65,22 @@ def test_an_address_is_printed_without_its_secrets(uri: str, shown: str) -> None
 @given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="?"), min_size=4))
 def test_no_password_survives(password: str) -> None:
     assert masked(f"postgresql://me:{password}@host/db") == "postgresql://me:***@host/db"
+
+
+@given(st.text(alphabet="aZ9+.-:/@= \n'<", max_size=12), st.text(alphabet="ab=/.:+' ", max_size=12))
+def test_no_password_survives_wherever_an_address_stands(before: str, after: str) -> None:
+    text = f"{before}s3://me:PASSWORD@host/{after}"
+    shown = masked_addresses(text)
+    assert "PASSWORD" not in shown
+    assert shown.endswith(f"***@host/{after}")
+
+
+@pytest.mark.parametrize("long", ["m", "a://", "x:", "/?key", "/?a=key"])
+def test_a_text_of_a_million_characters_is_masked_before_one_has_waited(long: str) -> None:
+    # Tried from each of its letters it would take an hour.
+    text = long * (1_000_000 // len(long))
+    assert masked_addresses(f"{text} s3://me:secret@host") == f"{text} s3://me:***@host"
+    assert masked_addresses(f"s3://{text}") == f"s3://{text}"
 
 
 def test_the_pages_open_with_one_command(tmp_path: Path) -> None:
