@@ -114,7 +114,14 @@ def operators_of_gathering(workload: Workload, backbone: Backbone) -> Called:
     picks = workload.picks()[0]
     nodes, edges = (int(counts[picks].sum()) for counts in (workload.graphs.node_counts, workload.graphs.edge_counts))
     size = Shape(len(picks), nodes + 1, edges + 1)
-    ahead = BatchesAhead(ResidentGraphs.of(workload.graphs, HERE), size, runs=1, has_gated_runs=backbone == "gated_gcn")
+    ahead = BatchesAhead(
+        ResidentGraphs.of(workload.graphs, HERE),
+        size,
+        1,
+        torch.float32,
+        has_gated_runs=backbone == "gated_gcn",
+        has_weights=True,
+    )
     counted = Counted()
 
     def epoch() -> None:

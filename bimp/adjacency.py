@@ -55,7 +55,18 @@ class Adjacency:
     _normalised: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict, init=False, repr=False)
     _both_ends: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
     _shares: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
+    _inverse_roots: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
+    _by_source: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
     _head_runs: dict[tuple[bool, int, int], HeadRuns] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        weights = None if self.orders is None else self.orders.weights
+        if weights is not None:
+            self._shares[weights.dtype] = weights.shares
+            self._normalised[weights.dtype] = (weights.normalised, weights.row_sums)
+            self._inverse_roots[weights.dtype] = weights.inverse_roots
+            self._by_source[id(weights.shares)] = weights.shares_by_source
+            self._by_source[id(weights.normalised)] = weights.normalised_by_source
 
     @property
     def num_edges(self) -> int:
@@ -156,7 +167,7 @@ class Adjacency:
     @derived
     def out_degree(self) -> Tensor:
         """Edges out of each node, ``[nodes]`` int64."""
-        if self.padding is not None:
+        if self._is_sorted_by_source:
             return self.source_starts.diff()
         ones = torch.ones_like(self.source)
         return torch.zeros_like(self.in_degree).index_add_(0, self.source, ones)
@@ -167,6 +178,14 @@ class Adjacency:
             with to_keep():
                 self._shares[dtype] = self.in_degree.to(dtype).reciprocal().index_select(0, self.destination)
         return self._shares[dtype]
+
+    def inverse_roots(self, dtype: torch.dtype) -> Tensor:
+        """One over the root of the number of edges out of each node, then into it, at least 1: ``[2, nodes, 1]``."""
+        if dtype not in self._inverse_roots:
+            with to_keep():
+                degrees = torch.stack([self.out_degree, self.in_degree]).clamp(min=1).to(dtype)
+                self._inverse_roots[dtype] = degrees.rsqrt().unsqueeze(2)
+        return self._inverse_roots[dtype]
 
     def normalised(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Weight of each edge in D^-1/2 A D^-1/2, ``[edges]``, and the row sums of that, ``[nodes]``.
@@ -182,18 +201,35 @@ class Adjacency:
         degree = 0.5 * (self.in_degree + self.out_degree).to(dtype)
         weights = (degree.index_select(0, self.source) * degree.index_select(0, self.destination)).rsqrt()
         # An edge u -> v puts half of its weight at (u, v) and half at (v, u).
-        if self.padding is None:
-            sums = torch.zeros_like(degree).index_add_(0, self.source, weights).index_add_(0, self.destination, weights)
-        else:  # always in the same order
+        if self._is_sorted_by_source:  # always in the same order
             sums = self._sums(weights, self.by_source, self.source_starts)
             sums += self._sums(weights, self.each_edge, self.starts)
+        else:
+            sums = torch.zeros_like(degree).index_add_(0, self.source, weights).index_add_(0, self.destination, weights)
         return weights, sums / 2
+
+    @property
+    def _is_sorted_by_source(self) -> bool:
+        """Whether the edges are, or will be anyway, so that nothing is to be added up in an order of chance."""
+        return self.padding is not None or self.orders is not None
 
     @staticmethod
     def _sums(values: Tensor, picks: Tensor, starts: Tensor) -> Tensor:
         """Of each run of places, of the values at them."""
         sums, *_ = torch.embedding_bag(values.unsqueeze(1), picks, starts, mode=0, include_last_offset=True)
         return sums.squeeze(1)
+
+    def in_order_of_source(self, weights: Tensor) -> Tensor:
+        """The ``weights`` of the edges, ``[edges]``, in the order of ``by_source``.
+
+        Its own, :meth:`shares` and :meth:`normalised`, which layer after layer asks for, are put into it once.
+        """
+        if id(weights) in self._by_source:
+            return self._by_source[id(weights)]
+        in_order = weights.index_select(0, self.by_source)
+        if any(weights is own for own in (*self._shares.values(), *(own for own, _ in self._normalised.values()))):
+            self._by_source[id(weights)] = in_order
+        return in_order
 
     def runs_into(self, heads: int, slots: int) -> HeadRuns:
         """The edges into each node, once for each of ``heads`` heads.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bimp.edge_weights import EdgeWeights
 from bimp.gated_runs import GatedRuns, starts_in
 
 
@@ -21,6 +22,7 @@ class EdgeOrders:
     Attributes:
         starts, by_source, source_starts, destination_by_source: as there.
         gated_runs: as there; None: not looked for.
+        weights: that follow from the edges; None: not looked for.
     """
 
     starts: Tensor
@@ -28,6 +30,7 @@ class EdgeOrders:
     source_starts: Tensor
     destination_by_source: Tensor
     gated_runs: GatedRuns | None = None
+    weights: EdgeWeights | None = None
 
     @classmethod
     def of(cls, edge_index: Tensor, nodes: int, real_edges: Tensor | None) -> EdgeOrders:
@@ -48,4 +51,21 @@ class EdgeOrders:
             source_starts=starts_in(source_in_order, nodes),
             destination_by_source=destination.gather(-1, by_source),
             gated_runs=None if real_edges is None else GatedRuns.of(edge_index, starts, real_edges),
+        )
+
+    def side_by_side(self) -> EdgeOrders:
+        """Of several batches, ``[batches, ...]``, the orders of the edges of all of them as one graph."""
+        (batches, edges), nodes = self.by_source.shape, self.starts.shape[1] - 1
+        each_batch = torch.arange(batches, device=self.starts.device).unsqueeze(1)
+        first_edge = each_batch * edges
+
+        def joined(starts: Tensor) -> Tensor:
+            starts = starts + first_edge
+            return torch.cat([starts[:, :-1].flatten(), starts[-1, -1:]])
+
+        return EdgeOrders(
+            starts=joined(self.starts),
+            by_source=(self.by_source + first_edge).view(-1),
+            source_starts=joined(self.source_starts),
+            destination_by_source=(self.destination_by_source + each_batch * nodes).view(-1),
         )

@@ -34,47 +34,76 @@ class Noted:
 
 
 @dataclass(frozen=True, eq=False)
+class RowShares:
+    """What follows from which rows are real, in one type; of several batches ``[batches, ...]``.
+
+    Attributes:
+        ones_and_shares: ``[..., 2, rows]``: 1 and one over the number of real rows, both 0 for a padding row.
+        unbiased: ``[..., 1]``, what a variance over the real rows is multiplied by to be unbiased; of one row: 1.
+    """
+
+    ones_and_shares: Tensor
+    unbiased: Tensor
+
+    @classmethod
+    def of(cls, real: Tensor, dtype: torch.dtype) -> RowShares:
+        """Of ``[..., rows]`` bool."""
+        ones, count = real.to(dtype), real.sum(-1, keepdim=True)
+        return cls(
+            ones_and_shares=torch.stack([ones, ones / count.clamp(min=1)], dim=-2),
+            unbiased=(count / (count - 1).clamp(min=1)).to(dtype),
+        )
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """In which they are."""
+        return self.unbiased.dtype
+
+
+@dataclass(frozen=True, eq=False)
 class RealRows:
     """Which rows, of nodes or of edges, are real; what follows from it is worked out once a batch.
 
     Attributes:
         mask: ``[rows]`` bool.
+        known: what follows, found beforehand, of this batch alone; None: nothing is.
         noted: statistics of real rows that the normalisations have not taken note of yet.
     """
 
     mask: Tensor
+    known: RowShares | None = None
     noted: list[Noted] = field(default_factory=list, init=False, repr=False)
-    _columns: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
-    _counting: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False, repr=False)
+    _shares: dict[torch.dtype, RowShares] = field(default_factory=dict, init=False, repr=False)
     _constants: dict[tuple[float, torch.dtype], Tensor] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.known is not None:
+            self._shares[self.known.dtype] = self.known
 
     @cached_property
     def count(self) -> Tensor:
         """How many there are, a scalar on the device."""
         return self.mask.sum()
 
-    @cached_property
-    def unbiased(self) -> Tensor:
+    def unbiased(self, dtype: torch.dtype) -> Tensor:
         """What a variance over the real rows is multiplied by to be unbiased, a scalar."""
-        return self.count / (self.count - 1)
+        return self._shares_in(dtype).unbiased.view(())
 
     def column(self, dtype: torch.dtype) -> Tensor:
         """``[rows, 1]``: 1, and 0 for a padding row."""
-        if dtype not in self._columns:
-            self._columns[dtype] = self.mask.to(dtype).unsqueeze(1)
-        return self._columns[dtype]
+        return self._ones_and_shares(dtype)[0].unsqueeze(1)
 
     def share(self, dtype: torch.dtype) -> Tensor:
         """``[rows, 1]``: one over the number of real rows, and 0 for a padding row; its product sums to a mean."""
-        return self._counts_and_shares(dtype)[1].unsqueeze(1)
+        return self._ones_and_shares(dtype)[1].unsqueeze(1)
 
     def means(self, rows: Tensor) -> Tensor:
         """``[1, width]``: of the real rows of ``[rows, width]``; those of the padding must be finite."""
-        return self._counts_and_shares(rows.dtype)[1:] @ rows
+        return self._ones_and_shares(rows.dtype)[1:] @ rows
 
     def sums_and_means(self, rows: Tensor) -> Tensor:
         """``[2, width]``: of the real rows of ``[rows, width]``; those of the padding must be finite."""
-        return self._counts_and_shares(rows.dtype) @ rows
+        return self._ones_and_shares(rows.dtype) @ rows
 
     def constant(self, value: float, dtype: torch.dtype) -> Tensor:
         """``value`` as a scalar on the device, made once a batch."""
@@ -86,12 +115,14 @@ class RealRows:
         """``rows`` with 0 in place of those of the padding."""
         return torch.where(self.mask.view(-1, *[1] * (rows.dim() - 1)), rows, 0)
 
-    def _counts_and_shares(self, dtype: torch.dtype) -> Tensor:
-        """``[2, rows]``: 1 and one over the number of real rows, both 0 for a padding row."""
-        if dtype not in self._counting:
-            ones = self.column(dtype).squeeze(1)
-            self._counting[dtype] = torch.stack([ones, ones / self.count])
-        return self._counting[dtype]
+    def _ones_and_shares(self, dtype: torch.dtype) -> Tensor:
+        """``[2, rows]``, as :class:`RowShares` has them."""
+        return self._shares_in(dtype).ones_and_shares.view(2, -1)
+
+    def _shares_in(self, dtype: torch.dtype) -> RowShares:
+        if dtype not in self._shares:
+            self._shares[dtype] = RowShares.of(self.mask, dtype)
+        return self._shares[dtype]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +161,7 @@ def _take_note(real: RealRows) -> None:
     if shifted:
         torch._foreach_add_(*zip(*shifted, strict=True))
     variances = torch._foreach_sub([each.variance for each in noted], [norm.eps for norm in norms])
-    torch._foreach_mul_(variances, real.unbiased.to(variances[0].dtype))
+    torch._foreach_mul_(variances, real.unbiased(variances[0].dtype))
     running_means = [norm.running_mean for norm in norms if norm.running_mean is not None]
     running_variances = [norm.running_var for norm in norms if norm.running_var is not None]
     momenta = [norm.momentum for norm in norms if norm.momentum is not None]

@@ -62,7 +62,7 @@ class RowNorm(nn.BatchNorm1d):
         )
         mean, variance = mean.view(-1), variance.view(-1)
         self.running_mean.lerp_(mean, self.momentum)
-        self.running_var.lerp_(variance * real.unbiased, self.momentum)
+        self.running_var.lerp_(variance * real.unbiased(variance.dtype), self.momentum)
         self.num_batches_tracked.add_(1)
         return normalised.squeeze(0)
 

@@ -1,25 +1,32 @@
 """Batches of one size that are gathered several at a time, for steps that each take the next.
 
-Gathering a batch and sorting its edges takes as many launches as several layers do. Done for several batches at once
-they are shared by them, and a captured step begins with a copy of what is its own.
+Gathering a batch and sorting its edges takes as many launches as several layers do, and so does what else follows from
+its graphs alone. Done for several batches at once they are shared by them, and a captured step begins with a copy of
+what is its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from bimp.adjacency import Adjacency
 from bimp.device.board import on_its_way
 from bimp.device.resident import GatheredRows, ResidentGraphs
 from bimp.device.shapes import Shape
 from bimp.device.slots import Slots
 from bimp.edge_orders import EdgeOrders
+from bimp.edge_weights import EdgeWeights
+from bimp.padding import RowShares
 
 MOST_STEPS = 16
 MOST_ROWS = 250_000
 """Nodes and edges up to which several steps are gathered at once: beyond, launches are few for what each has to do."""
+FEWEST_SHARING = 4
+"""Steps gathered at once from which on weights and shares are found with them: for fewer it takes what it spares."""
 
 
 class BatchesAhead:
@@ -29,14 +36,27 @@ class BatchesAhead:
         resident: where the graphs are.
         size: of each run's batch.
         runs: how many take a batch each in a step; their batches lie side by side.
+        dtype: of the networks.
         has_gated_runs: whether the layers are those of GatedGCN, which read edges in orders of their own.
+        has_weights: whether layers or gates read weights that follow from the edges alone.
     """
 
-    def __init__(self, resident: ResidentGraphs, size: Shape, runs: int, *, has_gated_runs: bool) -> None:
+    def __init__(
+        self,
+        resident: ResidentGraphs,
+        size: Shape,
+        runs: int,
+        dtype: torch.dtype,
+        *,
+        has_gated_runs: bool,
+        has_weights: bool,
+    ) -> None:
         self.resident = resident
         self.size = size
         self._runs = runs
+        self._dtype = dtype
         self._has_gated_runs = has_gated_runs
+        self._has_weights = has_weights
         self._most = max(min(MOST_STEPS, MOST_ROWS // (runs * size.rows)), 1)
         self._device = resident.graphs.node_offsets.device
         self._next = torch.zeros((), dtype=torch.int64, device=self._device)
@@ -87,8 +107,11 @@ class BatchesAhead:
         edge_index = rows.edge_index.view(2, steps, self._runs, edges)
         first_node = torch.arange(0, self._runs * nodes, nodes, device=self._device)
         joined = (edge_index + first_node.unsqueeze(1)).flatten(2)
-        real_edges = by_step(rows.real_edges)
+        real_nodes, real_edges = by_step(rows.real_nodes), by_step(rows.real_edges)
         orders = EdgeOrders.of(joined, self._runs * nodes, real_edges.flatten(1) if self._has_gated_runs else None)
+        is_shared = self._most >= FEWEST_SHARING
+        if is_shared and self._has_weights:
+            orders = replace(orders, weights=self._weights(joined, orders))
         return GatheredRows(
             x=by_step(rows.x),
             edge_index=edge_index.transpose(0, 1),
@@ -97,7 +120,24 @@ class BatchesAhead:
             node_graph=by_step(rows.node_graph),
             ptr=by_step(rows.ptr),
             pos_enc=None if rows.pos_enc is None else by_step(rows.pos_enc),
-            real_nodes=by_step(rows.real_nodes),
+            real_nodes=real_nodes,
             real_edges=real_edges,
+            node_shares=RowShares.of(real_nodes, self._dtype) if is_shared else None,
+            edge_shares=RowShares.of(real_edges, self._dtype) if is_shared else None,
             orders=orders,
+        )
+
+    def _weights(self, edge_index: Tensor, orders: EdgeOrders) -> EdgeWeights:
+        """Of the batches of several steps, ``[2, steps, edges]``: those of all as one graph, cut apart."""
+        steps, nodes = len(orders.starts), self._runs * self.size.nodes
+        first_node = torch.arange(0, steps * nodes, nodes, device=self._device).unsqueeze(1)
+        adjacency = Adjacency((edge_index + first_node).flatten(1), steps * nodes, orders=orders.side_by_side())
+        shares, (normalised, row_sums) = adjacency.shares(self._dtype), adjacency.normalised(self._dtype)
+        return EdgeWeights(
+            shares=shares.view(steps, -1),
+            shares_by_source=adjacency.in_order_of_source(shares).view(steps, -1),
+            normalised=normalised.view(steps, -1),
+            normalised_by_source=adjacency.in_order_of_source(normalised).view(steps, -1),
+            row_sums=row_sums.view(steps, -1),
+            inverse_roots=adjacency.inverse_roots(self._dtype).view(2, steps, nodes, 1).transpose(0, 1),
         )

@@ -41,6 +41,7 @@ class Passage:
         placed: the splits.
         config: of the trials, which differ in seed and fold alone.
         device: where the networks lie.
+        dtype: of their parameters.
         learners: what is done with a batch of each run.
         joint: what is done with batches of all runs at once; None: there is one run.
         capture: how a step of padded batches is captured; None: batches are neither padded nor captured.
@@ -52,6 +53,7 @@ class Passage:
         placed: Placed,
         config: TrialConfig,
         device: torch.device,
+        dtype: torch.dtype,
         learners: Sequence[Learner],
         capture: Capture | None,
         *,
@@ -62,6 +64,7 @@ class Passage:
         self._resident = placed.resident
         self._config = config
         self._device = device
+        self._dtype = dtype
         self._learners = learners
         self._joint = joint
         self._capture = capture
@@ -121,9 +124,16 @@ class Passage:
                 assert self._resident is not None
                 is_joint = padded.run is None
                 runs = len(self._splits) if is_joint else 1
-                # Those of stacked networks read the edges otherwise.
-                gated = self._config.model.backbone == "gated_gcn" and not is_joint
-                self._ahead[padded] = BatchesAhead(self._resident, padded.size, runs, has_gated_runs=gated)
+                model = self._config.model
+                self._ahead[padded] = BatchesAhead(
+                    self._resident,
+                    padded.size,
+                    runs,
+                    self._dtype,
+                    # Layers of stacked networks read the edges otherwise.
+                    has_gated_runs=model.backbone == "gated_gcn" and not is_joint,
+                    has_weights=model.backbone == "gcn" or bool(model.gated_layers),
+                )
             self._ahead[padded].begin(of_steps)
 
     def _draw(self, signs: Sequence[Signs] | None, steps: Sequence[int]) -> Tensor | None:

@@ -15,7 +15,7 @@ from torch import Tensor
 from bimp.data import GraphBatch, GraphSplit, PackedGraphs
 from bimp.device.shapes import Shape
 from bimp.edge_orders import EdgeOrders
-from bimp.padding import UNLABELLED, Padding, RealRows
+from bimp.padding import UNLABELLED, Padding, RealRows, RowShares
 
 
 def bytes_of(split: GraphSplit) -> int:
@@ -75,6 +75,7 @@ class ResidentGraphs:
         if padded:
             real_nodes, real_edges = node_graph < shape.graphs, edge_graph < shape.graphs
             edge_index = torch.where(real_edges, edge_index, _loops(ptr[:, -1:], edge_ptr[:, -1:], shape))
+            ptr = F.pad(ptr, (0, 1), value=shape.nodes)
         return GatheredRows(
             x=_rows(packed.x, nodes, real_nodes),
             edge_index=edge_index,
@@ -107,8 +108,10 @@ class GatheredRows:
         x, edge_attr, y, pos_enc: as in a :class:`~bimp.data.GraphBatch`, of all batches.
         edge_index: ``[2, batches, edges]``.
         node_graph: the graph of each node, ``[batches, nodes]``; padding belongs to the one behind the last.
-        ptr: ``[batches, graphs + 1]``, where the nodes of each graph begin, and where the padding begins.
+        ptr: where the nodes of each graph begin, and where the last ones end, ``[batches, graphs + 1]``; where there is
+            padding, it is one graph more.
         real_nodes, real_edges: which are, ``[batches, nodes]`` and ``[batches, edges]`` bool; None: all.
+        node_shares, edge_shares: what follows from that; None: not known yet.
         orders: of the edges of all batches as one graph; None: not known yet.
     """
 
@@ -121,21 +124,25 @@ class GatheredRows:
     pos_enc: Tensor | None
     real_nodes: Tensor | None
     real_edges: Tensor | None
+    node_shares: RowShares | None = None
+    edge_shares: RowShares | None = None
     orders: EdgeOrders | None = None
 
     def as_batch(self, most_nodes: int) -> GraphBatch:
         """The only batch that these are; no graph of it has more than ``most_nodes``."""
-        ptr, padding = self.ptr.view(-1), None
+        padding = None
         if self.real_nodes is not None and self.real_edges is not None:
-            padding = Padding(RealRows(self.real_nodes.view(-1)), RealRows(self.real_edges.view(-1)))
-            ptr = F.pad(ptr, (0, 1), value=self.node_graph.numel())
+            padding = Padding(
+                RealRows(self.real_nodes.view(-1), self.node_shares),
+                RealRows(self.real_edges.view(-1), self.edge_shares),
+            )
         return GraphBatch(
             x=self.x,
             edge_index=self.edge_index.view(2, -1),
             edge_attr=self.edge_attr,
             y=self.y,
             batch=self.node_graph.view(-1),
-            ptr=ptr,
+            ptr=self.ptr.view(-1),
             pos_enc=self.pos_enc,
             padding=padding,
             orders=self.orders,

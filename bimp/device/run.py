@@ -56,8 +56,9 @@ class DeviceRun:
         training = place("training", [train], device)
         validating = place("validation", [validation], device, training)
         capture = (capturing or capture_on)(device, self._state) if config.model.backbone in BACKBONES else None
-        self._training = Passage(training, config, device, [learning.learn], capture, is_training=True)
-        self._validation = Passage(validating, config, device, [learning.look], capture, is_training=False)
+        dtype = next(network.parameters()).dtype
+        self._training = Passage(training, config, device, dtype, [learning.learn], capture, is_training=True)
+        self._validation = Passage(validating, config, device, dtype, [learning.look], capture, is_training=False)
 
     def train(self, order: Tensor, signs: Signs) -> Evaluation:
         """One epoch over the graphs of the training split in ``order``.

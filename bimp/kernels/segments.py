@@ -49,8 +49,8 @@ def sum_from_sources(rows: Tensor, adjacency: Adjacency, weights: Tensor | None 
 
 def sum_from_destinations(rows: Tensor, adjacency: Adjacency, weights: Tensor | None = None) -> Tensor:
     """For each node the sum of its out-neighbours' rows, each times the weight of its edge."""
-    sorted_weights = None if weights is None else weights.index_select(0, adjacency.by_source)
-    return sum_of_runs(rows, adjacency.destination_by_source, adjacency.source_starts, sorted_weights)
+    in_order = None if weights is None else adjacency.in_order_of_source(weights)
+    return sum_of_runs(rows, adjacency.destination_by_source, adjacency.source_starts, in_order)
 
 
 def dots_along_edges(at_destination: Tensor, at_source: Tensor, adjacency: Adjacency) -> Tensor:

@@ -47,7 +47,5 @@ class GCNLayer(nn.Module):
 
 
 def _symmetric_sum(h: Tensor, adjacency: Adjacency, beta_hat: Tensor | None) -> Tensor:
-    out_degree = adjacency.out_degree.clamp(min=1).to(h.dtype)
-    in_degree = adjacency.in_degree.clamp(min=1).to(h.dtype)
-    summed = sum_neighbour_rows(h * out_degree.rsqrt().unsqueeze(1), adjacency, beta_hat)
-    return summed * in_degree.rsqrt().unsqueeze(1)
+    of_source, of_destination = adjacency.inverse_roots(h.dtype).unbind()
+    return sum_neighbour_rows(h * of_source, adjacency, beta_hat) * of_destination

@@ -71,7 +71,7 @@ class DeviceTeam:
         training = place("training", train, device)
         validating = place("validation", validation, device, training)
         capture = (capturing or capture_on)(device, self._state)
-        passage = partial(Passage, config=self._config, device=device, capture=capture)
+        passage = partial(Passage, config=self._config, device=device, dtype=grad.dtype, capture=capture)
         of_residents = [placed.resident.most_nodes for placed in (training, validating) if placed.resident is not None]
         self._most_nodes = max(of_residents, default=0)
         self._training = passage(

@@ -8,6 +8,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from bimp.padding import RowShares
+
 
 @dataclass(frozen=True, eq=False)
 class Parts:
@@ -16,10 +18,12 @@ class Parts:
     Attributes:
         real: which rows are, ``[seeds, length]`` bool: the first ones of each part. The rest is padding.
         counts: real rows of each seed; None: known to the device alone, and two or more everywhere.
+        known: what follows from which rows are real, found beforehand; None: nothing is.
     """
 
     real: Tensor
     counts: tuple[int, ...] | None = None
+    known: RowShares | None = None
 
     @classmethod
     def of(cls, counts: tuple[int, ...], length: int) -> Parts:
@@ -49,11 +53,13 @@ class Parts:
     @cached_property
     def unbiased(self) -> Tensor:
         """What a variance over a seed's real rows is multiplied by to be unbiased, ``[seeds, 1]``; of one row: 1."""
+        if self.known is not None:
+            return self.known.unbiased
         return (self.counted / (self.counted - 1).clamp(min=1)).unsqueeze(1)
 
     @cached_property
     def _shares(self) -> dict[torch.dtype, Tensor]:
-        return {}
+        return {} if self.known is None else {self.known.dtype: self.known.ones_and_shares[:, 1]}
 
     def shares(self, dtype: torch.dtype) -> Tensor:
         """Weights whose sum over a part's rows is their mean, ``[seeds, length]``: 0 on padding."""
