@@ -9,10 +9,11 @@ from typing import Any
 
 from bimp.config import Phase, TrialConfig, trial_key
 from study.choice import Outcome, best_outcome
-from study.journal import JournalEntry, JournalError
+from study.journal import JournalEntry, JournalError, WrittenEntry
 from study.plan import Cell, resolve
 from study.records import EpochRecord, TrialRecord
 from study.search import CellRungs, CellSampler, Proposal
+from study.space import wrong_sample
 from study.spec import StudySpec
 from study.tally import CellGoal, CellTally
 
@@ -101,13 +102,12 @@ class CellRun:
 
         A configuration sampled a second time counts and is told its value, but is not trained again.
         """
-        if self._sampler is None:
-            raise RuntimeError(f"cell {self.cell.id}: asked for a search trial, but nothing is searched")
-        proposal = self._sampler.ask()
+        sampler = self._require_sampler()
+        proposal = sampler.ask()
         trial, is_new = self._register(proposal)
         entry = JournalEntry(cell=self.cell.id, number=proposal.number, key=trial.key, values=proposal.sampled)
         if trial.key in self.outcomes:
-            self._sampler.tell(proposal.number, self.outcomes[trial.key])
+            sampler.tell(proposal.number, self.outcomes[trial.key])
         self._choose_when_complete()
         return entry, trial if is_new else None
 
@@ -134,27 +134,21 @@ class CellRun:
             self._require_sampler().tell(number, outcome)
         self._choose_when_complete()
 
-    def begin(self, entries: list[JournalEntry], sealed: dict[str, TrialRecord], live: dict[str, TrialRecord]) -> None:
+    def begin(self, entries: list[WrittenEntry], sealed: dict[str, TrialRecord], live: dict[str, TrialRecord]) -> None:
         """Take up what earlier starts left: the cell's journal, its sealed records and its unfinished ones.
 
         Raises:
-            JournalError: the journal holds other trials than this study has now.
+            JournalError: an entry holds another trial than this study has now.
         """
         self.confirmed = {
             key: record for key, record in sealed.items() if record.phase == "confirm" and record.cell == self.cell.id
         }
-        for entry in entries:
-            self._replay(entry, sealed, live)
+        for written in entries:
+            self._replay(written, sealed, live)
         self._choose_when_complete()
 
-    def _replay(self, entry: JournalEntry, sealed: dict[str, TrialRecord], live: dict[str, TrialRecord]) -> None:
-        proposal = self._require_sampler().replay(entry.values)
-        trial, is_new = self._register(proposal)
-        if (trial.key, proposal.number) != (entry.key, entry.number):
-            raise JournalError(
-                f"journal: trial {entry.number} of cell {self.cell.id} has key {entry.key}, this study and its data "
-                f"give {trial.key}; the results folder belongs to another study or to other data"
-            )
+    def _replay(self, written: WrittenEntry, sealed: dict[str, TrialRecord], live: dict[str, TrialRecord]) -> None:
+        trial, is_new = self._ask_again(written)
         record = sealed.get(trial.key)
         for epoch in _judged_epochs(record, live.get(trial.key)):
             self.keeps(trial.key, epoch.epoch, epoch.val_metric)
@@ -162,11 +156,33 @@ class CellRun:
             if is_new:
                 self.tally.add(record, self.direction)
             self.outcomes[trial.key] = Outcome.of(record)
-            self._require_sampler().tell(proposal.number, self.outcomes[trial.key])
+            self._require_sampler().tell(written.entry.number, self.outcomes[trial.key])
         elif is_new:
             self._resumable.append(trial)
 
     # ---- how it works
+
+    def _ask_again(self, written: WrittenEntry) -> tuple[PlannedTrial, bool]:
+        """The trial of an entry, asked for as the earlier start did, and whether it is the first of its key.
+
+        Raises:
+            JournalError: no search of this cell can have given the entry.
+        """
+        entry = written.entry
+        if self._sampler is None:
+            trouble = f"cell: found {entry.cell}, which searches nothing now"
+            raise JournalError(written.place, trouble, "give the study its search back")
+        wrong = wrong_sample(self.cell.space, entry.values)
+        if wrong is not None:
+            raise JournalError(written.place, f"values.{wrong}")
+        trial, is_new = self._register(self._sampler.replay(entry.values))
+        if trial.key != entry.key:
+            raise JournalError(
+                written.place,
+                f"key: found {entry.key}, expected {trial.key}, as its values give in this study with its data: the "
+                "folder belongs to another study or to other data, or the line was altered",
+            )
+        return trial, is_new
 
     def _register(self, proposal: Proposal) -> tuple[PlannedTrial, bool]:
         config, budget = self._resolve(proposal.values, self.cell.search_seed, self.cell.search_fold)
@@ -231,7 +247,7 @@ class CellRun:
 
     def _require_sampler(self) -> CellSampler:
         if self._sampler is None:
-            raise JournalError(f"journal: it has search trials of cell {self.cell.id}, which searches nothing now")
+            raise RuntimeError(f"cell {self.cell.id}: asked for a search trial, but nothing is searched")
         return self._sampler
 
 

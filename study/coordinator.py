@@ -17,7 +17,7 @@ from bimp.stack.network import can_be_stacked
 from study.assignment import TrialAssignment
 from study.attempts import newest_record
 from study.cell_run import CellRun, PlannedTrial
-from study.journal import Journal, JournalEntry
+from study.journal import Journal, WrittenEntry
 from study.out_of_memory import MemoryPlace
 from study.plan import StudyPlan
 from study.progress import StudyView, study_view
@@ -54,7 +54,7 @@ class StudyCoordinator:
         lease: number of the lease under which this run works in the folder.
 
     Raises:
-        JournalError: the journal belongs to another study or to other data.
+        JournalError: the journal cannot be read, or belongs to another study or to other data.
     """
 
     def __init__(
@@ -210,9 +210,9 @@ class StudyCoordinator:
             if record.status not in ("failed", "superseded"):
                 sealed[record.key] = record
         live = self._unfinished(sealed)
-        entries: dict[str, list[JournalEntry]] = defaultdict(list)
-        for entry in self._journal.entries():
-            entries[entry.cell].append(entry)
+        entries: dict[str, list[WrittenEntry]] = defaultdict(list)
+        for written in self._journal.written_entries():
+            entries[written.entry.cell].append(written)
         for cell_id, run in self.cells.items():
             run.begin(entries[cell_id], sealed, live)
             self._retire(run)

@@ -4,45 +4,30 @@ Records say how trials ended; the journal says which were begun, in which order 
 sampled values. Together they are all that a resumed study needs.
 
 Each run writes a journal of its own, under the number of its lease, that begins with all that the one before had: what
-a run that lost its lease still writes is read by nobody.
+a run that lost its lease still writes is read by nobody. Files of other names are nobody's journal, and stay.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
+from study.journal_entry import JournalEntry, JournalError, WrittenEntry, read_entry
 from study.location import is_remote
 from study.results import numbered
 from study.whole_files import found_files, make_folder, remove_folder, write_whole
+
+__all__ = ["Journal", "JournalEntry", "JournalError", "WrittenEntry"]
 
 LINES_AN_OBJECT = 100
 """An object store cannot append: the last so many lines are an object that is written anew with every one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class JournalEntry:
-    """A search trial as its cell asked for it.
-
-    Attributes:
-        cell: id of the cell.
-        number: place in the cell's search, from 0.
-        key: the trial's identity; a configuration sampled twice has two entries with one key.
-        values: what was sampled, as Optuna holds it.
-    """
-
-    cell: str
-    number: int
-    key: str
-    values: dict[str, Any]
-
-
-class JournalError(ValueError):
-    """A journal line, other than a cut last one, that cannot be read; names the file and the line."""
+_JOURNAL = re.compile(r"(?P<number>[0-9]{6,})\.jsonl")
+_OBJECT = re.compile(r"(?P<number>[0-9]{6,})/[0-9]{6,}\.jsonl")
 
 
 class Journal:
@@ -57,6 +42,7 @@ class Journal:
 
     def __init__(self, folder: Path, attempt: int = 1) -> None:
         self._folder = folder
+        self._number = attempt
         self._name = numbered(attempt)
         self._path = folder / f"{self._name}.jsonl"
         self._last_lines: list[bytes] = []
@@ -68,14 +54,17 @@ class Journal:
         A last line that a crash cut is left behind: its trial never started.
 
         Raises:
-            OSError: the disk does not take it; the earlier journal is as it was.
+            JournalError: a line of theirs cannot be read.
+            OSError: the disk does not take it; in either case the earlier journal is as it was.
         """
-        lines = [line for _, line in _lines(_newest(self._folder))]
+        lines = list(_lines(_newest(self._folder)))
+        for _ in _read(lines):
+            pass
         make_folder(self._folder)
-        write_whole(self._path, b"".join(lines))
+        write_whole(self._path, b"".join(line for _, line in lines))
         remove_folder(self._folder / self._name)
-        for name, files in _journals(self._folder).items():
-            if name < self._name:
+        for number, files in _journals(self._folder).items():
+            if number < self._number:
                 for path in files:
                     path.unlink(missing_ok=True)
 
@@ -85,25 +74,23 @@ class Journal:
         Raises:
             OSError: the disk does not take it; the journal is as it was, so that it may be tried again.
         """
-        line = (json.dumps(asdict(entry), separators=(",", ":")) + "\n").encode()
         if is_remote(self._path):
-            self._append_object(line)
+            self._append_object(entry.line())
         else:
-            self._append_line(line)
+            self._append_line(entry.line())
 
     def entries(self) -> Iterator[JournalEntry]:
         """Every entry of the last run, and so of all before it, oldest first; a cut last line is left out.
 
         Raises:
-            JournalError: any other line cannot be read.
+            JournalError: any other line cannot be read, or is not the next one of its cell.
         """
-        for place, line in _lines(_newest(self._folder)):
-            try:
-                yield JournalEntry(**json.loads(line))
-            except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
-                raise JournalError(
-                    f"{place}: not a journal entry ({error}); mend it, or start in another folder"
-                ) from error
+        for written in self.written_entries():
+            yield written.entry
+
+    def written_entries(self) -> Iterator[WrittenEntry]:
+        """As :meth:`entries`, each with the place where it stands."""
+        yield from _read(_lines(_newest(self._folder)))
 
     def _append_line(self, line: bytes) -> None:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND)
@@ -126,18 +113,17 @@ class Journal:
             self._last_lines, self._full_objects = [], self._full_objects + 1
 
 
-def _journals(folder: Path) -> dict[str, list[Path]]:
+def _journals(folder: Path) -> dict[int, list[Path]]:
     """The files of every journal in ``folder`` by its number, each in order."""
-    found: dict[str, list[Path]] = {}
+    begun: dict[int, list[Path]] = {}
+    objects: dict[int, list[Path]] = {}
     for file in found_files(folder):
-        first = file.path.relative_to(folder).parts[0]
-        found.setdefault(first.removesuffix(".jsonl"), []).append(file.path)
-    # ATTEMPT.jsonl, which is whole before anything follows it, and then its objects.
-    return {
-        name: sorted(files, key=lambda path: (path.parent != folder, path.name))
-        for name, files in found.items()
-        if folder / f"{name}.jsonl" in files
-    }
+        name = file.path.relative_to(folder).as_posix()
+        for kind, files in ((_JOURNAL, begun), (_OBJECT, objects)):
+            if match := kind.fullmatch(name):
+                files.setdefault(int(match["number"]), []).append(file.path)
+    # ATTEMPT.jsonl is whole before anything follows it; objects without it are of a run that never began.
+    return {number: [*files, *objects.get(number, ())] for number, files in begun.items()}
 
 
 def _newest(folder: Path) -> list[Path]:
@@ -152,6 +138,21 @@ def _lines(files: list[Path]) -> Iterator[tuple[str, bytes]]:
         whole = content.rfind(b"\n") + 1
         for number, line in enumerate(content[:whole].splitlines(keepends=True), start=1):
             yield f"{path}:{number}", line
+
+
+def _read(lines: Iterable[tuple[str, bytes]]) -> Iterator[WrittenEntry]:
+    """The entries, of which each cell's are numbered from 0 without a gap."""
+    asked: Counter[str] = Counter()
+    for place, line in lines:
+        written = read_entry(place, line)
+        cell, number = written.entry.cell, written.entry.number
+        if number != asked[cell]:
+            missing = "put it right, or what is missing before it"
+            twice = "put it right, or remove it if it stands there twice"
+            trouble = f"number: found {number}, expected {asked[cell]}, the next of cell {cell}"
+            raise JournalError(place, trouble, missing if number > asked[cell] else twice)
+        asked[cell] += 1
+        yield written
 
 
 def _write_whole(descriptor: int, content: bytes) -> None:

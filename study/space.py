@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from study.spec.hyperparameters import (
     placement_text,
     sampling_order,
 )
+from study.spec.source import value_text
 
 _WIDTH_KEYS = (
     "placement",
@@ -115,6 +117,33 @@ def _suggest_one(parameter: Parameter, trial: optuna.trial.BaseTrial) -> Value:
     if domain.is_continuous:
         return float(trial.suggest_float(key, low, high, log=log))
     return int(trial.suggest_int(key, low, high, log=log))
+
+
+def wrong_sample(space: Space, sampled: Mapping[str, Any]) -> str | None:
+    """Which of the values ``sampled``, as Optuna holds them, its key cannot have, and what was expected; or None."""
+    for parameter in space.parameters:
+        expected = _expected_in_place_of(parameter, sampled[parameter.key]) if parameter.key in sampled else None
+        if expected is not None:
+            return f"{parameter.key}: found {value_text(sampled[parameter.key])}, expected {expected}"
+    return None
+
+
+def _expected_in_place_of(parameter: Parameter, value: Any) -> str | None:
+    domain = parameter.domain
+    if domain.bounds is None:
+        choices = [_encode(choice) for choice in domain.choices or ()]
+        known = any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices)
+        return None if known else f"one of {', '.join(map(value_text, choices))}"
+    low, high = domain.bounds
+    is_number = isinstance(value, int | float if domain.is_continuous else int) and not isinstance(value, bool)
+    # The logarithm of a bound and back is not always the bound.
+    if is_number and (low <= value <= high or any(_is_close(value, bound) for bound in (low, high))):
+        return None
+    return f"a {'' if domain.is_continuous else 'whole '}number from {value_text(low)} to {value_text(high)}"
+
+
+def _is_close(value: float, bound: float) -> bool:
+    return isinstance(value, float) and math.isclose(value, bound)
 
 
 def _encode(value: Any) -> Any:

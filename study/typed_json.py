@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,15 +17,30 @@ class TypedJsonError(ValueError):
 
 
 def typed_json(kind: type[T], text: bytes) -> T:
-    """What ``text`` says of the dataclass ``kind``; nothing is converted, and keys that it has not are passed over.
+    """What ``text`` says of the dataclass ``kind``; nothing is converted.
+
+    Keys that it has not are passed over, unless its ``__pydantic_config__`` forbids them.
 
     Raises:
         TypedJsonError: it is not JSON, lacks a key, or has a value of another type.
     """
     try:
-        return TypeAdapter(kind).validate_json(text, strict=True)
+        found: T = _adapter(kind).validate_json(text, strict=True)  # type: ignore[arg-type]  # a class is hashable
     except ValidationError as error:
         raise TypedJsonError(_first(error)) from error
+    return found
+
+
+def shown(value: object) -> str:
+    """``value`` as a message shows it."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Made once for each kind: that takes longer than to read a line."""
+    return TypeAdapter(kind)
 
 
 def _first(error: ValidationError) -> str:
@@ -37,6 +53,6 @@ def _first(error: ValidationError) -> str:
         return f"{at}found nothing, expected a value"
     if details["type"] == "value_error":  # of the type itself, which says all
         return f"{at}{details['ctx']['error']}"
-    found = repr(details["input"])
-    shown = found if len(found) <= _LONGEST_VALUE else f"{found[:_LONGEST_VALUE]}..."
-    return f"{at}found {shown}, expected {details['msg'].removeprefix('Input should be ')}"
+    if details["type"] == "unexpected_keyword_argument":
+        return f"{at}found {shown(details['input'])}, expected no such key"
+    return f"{at}found {shown(details['input'])}, expected {details['msg'].removeprefix('Input should be ')}"

@@ -262,8 +262,8 @@ def folder(tmp_path: Path) -> ResultsFolder:
 def test_what_was_begun_is_read_from_journal_records_and_live_trials(folder: ResultsFolder) -> None:
     journal = Journal(folder.journal)
     journal.begin()
-    for number, cell in enumerate((BI_GCN, BI_GCN, GATED_GCN)):
-        journal.append(JournalEntry(cell=cell, number=number, key=f"s{number}", values={}))
+    for place, (cell, number) in enumerate(((BI_GCN, 0), (BI_GCN, 1), (GATED_GCN, 0))):
+        journal.append(JournalEntry(cell=cell, number=number, key=f"s{place}", values={}))
 
     def trial(key: str, cell: str, seed: int, **changes: object) -> object:
         return record(assignment(folder.root, key=key, cell=cell, config=config(seed=seed)), 1, **changes)

@@ -157,7 +157,7 @@ class TestResultsFolder:
         path.parent.mkdir()
         path.write_text("x\n")
         refused = command("run", TINY, "--results", tmp_path, "--data", data)
-        assert_refused(refused, f"{path}:1: not a journal entry")
+        assert_refused(refused, f"{path}:1: not readable as JSON", "start in another folder")
 
     @pytest.mark.parametrize("option", ["--results", "--data"])
     def test_that_is_a_file(self, command: Command, tmp_path: Path, option: str) -> None:

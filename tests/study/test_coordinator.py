@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -369,8 +371,47 @@ confirm: {seeds: [41, 95, 12]}
 
 def test_other_data_under_an_old_journal_is_refused(folder: ResultsFolder) -> None:
     start(folder, study()).run(epochs=5)
-    with pytest.raises(JournalError, match="belongs to another study or to other data"):
+    with pytest.raises(JournalError, match=r"jsonl:1: key: found \w+, expected \w+, .* another study or to other data"):
         start(folder, study(), fingerprint="other")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("learning_rate", "0.001", "a number from 0.0001 to 0.01"),
+        ("learning_rate", True, "a number from 0.0001 to 0.01"),
+        ("learning_rate", 0, "a number from 0.0001 to 0.01"),
+        ("learning_rate", None, "a number from 0.0001 to 0.01"),
+        ("num_clusters", 2.5, "a whole number from 2 to 12"),
+        pytest.param("num_clusters", 10**400, "a whole number from 2 to 12", id="huge"),
+        ("sigma_m", 10.5, "a number from 0.1 to 10.0"),
+    ],
+)
+def test_a_value_in_the_journal_that_no_sampler_of_the_cell_gives_is_named(
+    folder: ResultsFolder, key: str, value: object, expected: str
+) -> None:
+    start(folder, study()).run(epochs=20)
+    (journal,) = folder.journal.iterdir()
+    lines = journal.read_text().splitlines()
+    number, line = next((number, line) for number, line in enumerate(lines, start=1) if key in line)
+    entry = json.loads(line)
+    entry["values"][key] = value
+    lines[number - 1] = json.dumps(entry)
+    journal.write_text("\n".join((*lines, "")))
+    with pytest.raises(
+        JournalError, match=rf"jsonl:{number}: values.{key}: found .*, expected {re.escape(expected)}; put"
+    ):
+        start(folder, study())
+
+
+def test_a_cell_that_searches_nothing_now_names_the_line_of_its_search(folder: ResultsFolder) -> None:
+    start(folder, study()).run(epochs=5)
+    space, rest = STUDY[STUDY.index("space:") :].split("fixed:")
+    search = next(line for line in rest.splitlines() if line.startswith("search:"))
+    given = "max_epochs: 9, learning_rate: 0.001, num_clusters: 8, sigma_m: 1.0"
+    without = STUDY.replace(space, "").replace(search, "").replace("max_epochs: 9", given)
+    with pytest.raises(JournalError, match=r"jsonl:1: cell: found [\w-]+, which searches nothing now; give the study"):
+        start(folder, read_study(without))
 
 
 def test_a_cut_last_line_of_the_journal_is_a_trial_that_never_began(folder: ResultsFolder) -> None:
