@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
+from study.command_help import HelpfulCommand, HelpfulGroup
 from study.given_place import GivenPlaceError, local_path, place_or_url
 from study.one_line import one_line
 
@@ -61,43 +63,72 @@ OneResults = Annotated[
     ),
 ]
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=HelpfulGroup,
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    epilog="tables results/quickstart\ncheck results/quickstart",
+)
+_command = partial(app.command, cls=HelpfulCommand)
 
 
 @app.callback()
 def main() -> None:
-    """Tables and figures from the records of a study, on any machine: needs neither torch nor Ray nor MLflow."""
+    """Make tables, figures and checks of the records of a study.
+
+    RESULTS is the folder that run_study.py run wrote, whether the study has ended or not. Works on any machine: needs
+    neither torch nor Ray nor MLflow. COMMAND --help says more of each.
+    """
 
 
-@app.command()
+@_command(
+    epilog=(
+        "tables results/zinc_100k --out paper/tables\n"
+        "tables results/first results/second --layout graph_level\n"
+        "tables --published"
+    )
+)
 def tables(
     results: Annotated[list[Path] | None, _RESULTS] = None,
     out: Annotated[
         Path | None,
-        _place("Folder to write to, or its URL; tables in the first RESULTS if not given."),
+        _place("Folder to write to, or its URL. [default: tables in the first RESULTS]"),
     ] = None,
     layout: Annotated[
         list[str] | None,
-        typer.Option(help="Shape of a further table: a file, or the name of one of the paper's.", show_default=False),
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Add a table in the shape of a file, or of one of the paper's by its name (docs/tables.md); several "
+            "may be given.",
+            show_default=False,
+        ),
     ] = None,
     bold: Annotated[
-        Literal["paper", "significant"], typer.Option(help="What is bold: a better mean, or one that survives Holm's.")
+        Literal["paper", "significant"],
+        typer.Option(
+            metavar="paper|significant",
+            help="Bold is a mean better than the vanilla model's, or only one that stays so under Holm's correction.",
+        ),
     ] = "paper",
-    published: Annotated[bool, typer.Option("--published", help="The paper's own tables, from its numbers.")] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Write the paper's own tables, from its printed numbers.")
+    ] = False,
     statistics: Annotated[
         Path | None,
         typer.Option(
             parser=_refusing(local_path("--statistics")),
             metavar="PATH",
-            help="Folder of prepared datasets, to be set beside the paper's.",
+            help="Write the table of the datasets prepared in this folder, beside the paper's.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
     """Write tables as LaTeX, Markdown, CSV and HTML, and show that of the studies.
 
-    RESULTS gives the table of one or more studies, what its cells are beside each other and beside published numbers;
-    --published the paper's own tables; --statistics that of the datasets.
+    Name RESULTS, for the table of one or more studies with its comparisons, or --published, or --statistics, or
+    several of them.
     """
     if not results and statistics is None and not published:
         _fail("found neither RESULTS nor --published nor --statistics DATA, expected one of them or more")
@@ -127,14 +158,21 @@ def tables(
                 _show(write_prepared_datasets(statistics, of_datasets, folder))
 
 
-@app.command()
+@_command(epilog="figures results/zinc_100k")
 def figures(
     results: OneResults,
     out: Annotated[
         Path | None,
-        _place("Folder to write to, or its URL; RESULTS/figures if not given."),
+        _place("Folder to write to, or its URL. [default: RESULTS/figures]"),
     ] = None,
-    measure: Annotated[str, typer.Option(help="Of over-smoothing: what to draw by layer.")] = "information_gain_kde",
+    measure: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Measure of over-smoothing to draw by layer: information_gain_kde, information_gain_gaussian, "
+            "group_distance_ratio, dirichlet_energy or mean_average_distance.",
+        ),
+    ] = "information_gain_kde",
 ) -> None:
     """Draw every picture that the records allow, as PDF, SVG and PNG, and say why the others are not there."""
     from reports.pictures import write_pictures
@@ -147,15 +185,18 @@ def figures(
         _fail(f"{results}: found nothing to draw; run the study first")
 
 
-@app.command()
+@_command(epilog="page results/zinc_100k")
 def page(
     results: Results,
     out: Annotated[
         Path | None,
-        _place("File to write, or its URL; page.html in the first RESULTS if not given."),
+        _place("File to write, or its URL. [default: page.html in the first RESULTS]"),
     ] = None,
 ) -> None:
-    """Write one HTML file with the tables, what stands behind each number, the check, the pictures and the plan."""
+    """Write one HTML file that works offline.
+
+    It has the tables, what stands behind each number, the check, the pictures and the plan.
+    """
     if out is not None and out.is_dir():
         _fail(f"{out}: found a folder, expected the name of a file, such as {out / 'page.html'}")
     with _one_line_errors():
@@ -164,12 +205,20 @@ def page(
         _show([write_page(results, out)])
 
 
-@app.command()
+@_command(epilog='explain results/zinc_100k "ZINC bi-GCN 100k"')
 def explain(
     results: OneResults,
-    cell: Annotated[str, typer.Argument(help='Words that name a cell, as "ZINC bi-GCN 500k".', show_default=False)],
+    cell: Annotated[
+        str,
+        typer.Argument(
+            metavar="CELL", help='Id of a cell, or words of its name, as "ZINC bi-GCN 500k".', show_default=False
+        ),
+    ],
 ) -> None:
-    """Show what lies behind one number: its trials, configuration, code, data and files, and how it was chosen."""
+    """Show what lies behind one number of a table.
+
+    Its trials, configuration, code, data and files, and how it was chosen.
+    """
     from reports.evidence.explain import explain
 
     with _one_line_errors():
@@ -177,11 +226,14 @@ def explain(
     sys.stdout.write(text)
 
 
-@app.command()
+@_command(epilog="check results/zinc_100k")
 def check(
     results: Results,
 ) -> None:
-    """Look for what makes a table untrustworthy; exit code 1 where something forbids publishing it."""
+    """Look for what makes a table untrustworthy.
+
+    Exit code: 0, or 1 where something forbids publishing it, or 2 on wrong input.
+    """
     from reports.check import check_together
     from reports.check.rendering import finding_lines, finding_table, summary_line
 
@@ -198,17 +250,22 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command()
+@_command(epilog="fidelity")
 def fidelity(
     folder: Annotated[
         Path,
-        typer.Argument(parser=_refusing(local_path("FOLDER")), metavar="FOLDER", help="Folder of results folders."),
+        typer.Argument(
+            parser=_refusing(local_path("FOLDER")), metavar="FOLDER", help="Folder that holds results folders."
+        ),
     ] = Path("reports/reproduction"),
     out: Annotated[
         Path, typer.Option(parser=_refusing(local_path("--out")), metavar="PATH", help="File to write.")
     ] = Path("docs/fidelity.md"),
 ) -> None:
-    """Write what of the paper holds: the studies in FOLDER beside its printed numbers, and what their gates do."""
+    """Write the page that says what of the paper holds here.
+
+    It sets the studies in FOLDER beside the paper's printed numbers and shows what their gates do.
+    """
     from reports.fidelity.page import write_fidelity
 
     with _one_line_errors():

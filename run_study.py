@@ -5,26 +5,47 @@ from __future__ import annotations
 import json
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from study.command_help import HelpfulCommand, HelpfulGroup
 from study.exit_codes import CLUSTER_LOST, INTERRUPTED, TRIALS_FAILED, WRONG_INPUT
 from study.given_place import given_text, local_path, place_or_url
 from study.interruption import Interruption
 from study.one_line import one_line
 from study.signals import ProcessSignals
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+app = typer.Typer(
+    cls=HelpfulGroup,
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help=(
+        "Plan, run and watch a study: search each cell of a study file for its best configuration, and train that "
+        "again from every seed.\n\n"
+        "The study files in search_spaces/ are there to begin with; aggregate.py makes tables and figures of "
+        "the results. COMMAND --help says more of each."
+    ),
+    epilog="plan search_spaces/quickstart.yaml\nrun search_spaces/quickstart.yaml",
+)
+_command = partial(app.command, cls=HelpfulCommand)
+_STUDY, _AFTER, _DATA = "A study", "With its results", "Data and checkpoints"
+"""Groups of commands."""
+_PLACES, _CLUSTER = "Where things lie", "Where it runs"
+"""Groups of the options of ``run``."""
+
 
 StudyFile = Annotated[
     Path,
     typer.Argument(
         parser=place_or_url("FILE", "a study file"),
         metavar="FILE",
-        help="The study, a YAML file as in search_spaces/, or its URL.",
+        help="The study file, YAML as in search_spaces/, or its URL.",
     ),
 ]
 DataFolder = Annotated[
@@ -35,7 +56,7 @@ DataFolder = Annotated[
         parser=local_path("--data"),
         metavar="PATH",
         help="Folder of the prepared datasets.",
-        show_default=True,
+        rich_help_panel=_PLACES,
     ),
 ]
 ResultsOption = Annotated[
@@ -44,11 +65,17 @@ ResultsOption = Annotated[
         "--results",
         parser=place_or_url("--results"),
         metavar="DIR",
-        help="Results folder, or s3://BUCKET/FOLDER, gs://...; results/NAME if not given.",
+        rich_help_panel=_PLACES,
+        help="Results folder, or its URL (s3://BUCKET/FOLDER, gs://...). [default: results/NAME, by the study's name]",
     ),
 ]
 Results = Annotated[
-    Path, typer.Argument(parser=place_or_url("DIR"), metavar="DIR", help="The results folder, or its URL.")
+    Path,
+    typer.Argument(
+        parser=place_or_url("RESULTS"),
+        metavar="RESULTS",
+        help="Results folder of the study, or its URL (s3://BUCKET/FOLDER, gs://...).",
+    ),
 ]
 MlflowOption = Annotated[
     str | None,
@@ -56,7 +83,8 @@ MlflowOption = Annotated[
         "--mlflow",
         parser=given_text("--mlflow", "a tracking URI"),
         metavar="URI",
-        help="MLflow tracking URI; else mlflow.db in the results folder.",
+        rich_help_panel=_PLACES,
+        help="Tracking URI of MLflow. [default: mlflow.db in the results folder]",
     ),
 ]
 
@@ -66,12 +94,15 @@ NETWORK_PATIENCE_S = 20.0
 """After so long without a byte a download has failed; the libraries that download would wait for ever."""
 
 
-@app.command()
+@_command(
+    rich_help_panel=_STUDY,
+    epilog="plan search_spaces/quickstart.yaml\nplan search_spaces/zinc_100k.yaml --measure --slots 8",
+)
 def plan(
     file: StudyFile,
-    as_json: Annotated[bool, typer.Option("--json", help="A list of cells.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the cells as a list in JSON.")] = False,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Train a few batches of each cell's heaviest model, to estimate hours.")
+        bool, typer.Option("--measure", help="Estimate hours: train a few batches of the heaviest model of each cell.")
     ] = False,
     earlier: Annotated[
         Path | None,
@@ -79,13 +110,23 @@ def plan(
             "--from",
             parser=place_or_url("--from"),
             metavar="RESULTS",
-            help="Estimate hours from an earlier study's records.",
+            help="Estimate hours from the records in the results folder of an earlier study.",
         ),
     ] = None,
-    slots: Annotated[int | None, typer.Option(min=1, help="Trials side by side, for the estimate.")] = None,
+    slots: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Trials that run side by side, for the estimate. [default: as many as this machine would run]",
+        ),
+    ] = None,
     data: DataFolder = Path("data"),
 ) -> None:
-    """Show what FILE would run, without running it: cells, widths, parameters, trials, seeds, rungs, epochs, hours."""
+    """Show what FILE would run, without running it.
+
+    Of each cell: widths, parameters, trials, seeds, rungs and epochs. With --measure or --from also the hours.
+    """
     from study import plan as planning
     from study.plan.hours import render_estimate
     from study.planned_hours import planned_hours
@@ -106,7 +147,14 @@ def plan(
         _console().print(planning.render_plan(planned), "", render_estimate(told))
 
 
-@app.command()
+@_command(
+    rich_help_panel=_STUDY,
+    epilog=(
+        "run search_spaces/quickstart.yaml\n"
+        "run search_spaces/zinc_100k.yaml --address auto\n"
+        "run search_spaces/tiny.yaml --as second_try"
+    ),
+)
 def run(
     context: typer.Context,
     file: StudyFile,
@@ -117,23 +165,38 @@ def run(
         typer.Option(
             parser=given_text("--address", "HOST:PORT or auto"),
             metavar="ADDRESS",
-            help="HOST:PORT of a running Ray cluster, or auto for one on this machine; else a local one.",
+            rich_help_panel=_CLUSTER,
+            help="HOST:PORT of a running Ray cluster, or auto for the one of this machine. [default: a Ray of its own]",
         ),
     ] = None,
     mlflow: MlflowOption = None,
     name: Annotated[
         str | None,
-        typer.Option("--as", metavar="NAME", help="Run FILE under another name, in a folder NAME beside the results."),
+        typer.Option(
+            "--as",
+            metavar="NAME",
+            rich_help_panel=_PLACES,
+            help="Run the study under another name, in a folder NAME beside its results.",
+        ),
     ] = None,
     allow_version_differences: Annotated[
-        bool, typer.Option("--allow-version-differences", help="Let nodes have other libraries than this machine.")
+        bool,
+        typer.Option(
+            "--allow-version-differences",
+            rich_help_panel=_CLUSTER,
+            help="Let nodes have other versions of the libraries than this machine.",
+        ),
     ] = False,
-    on_cpu: Annotated[bool, typer.Option("--on-cpu", help="Use no GPU, also where trials are given one.")] = False,
+    on_cpu: Annotated[
+        bool,
+        typer.Option("--on-cpu", rich_help_panel=_CLUSTER, help="Use no GPU, even if the study file gives trials one."),
+    ] = False,
 ) -> None:
-    """Run the study in FILE, or go on with it: the same command resumes, and finished trials are not run twice.
+    """Run the study in FILE, or go on with it: the same command resumes it.
 
-    Ends with 0; with 1 if trials failed, with 2 on wrong input, with 75 if its Ray is gone, with 130 if it
-    was stopped.
+    Trials that have ended are not run twice. Ctrl-C stops the study without losing what was recorded.
+
+    Exit code: 0 when all is done, 1 if trials failed, 2 on wrong input, 75 if its Ray is gone, 130 if it was stopped.
     """
     from study.cluster import prepare_environment
 
@@ -162,12 +225,17 @@ def run(
         raise typer.Exit(TRIALS_FAILED)
 
 
-@app.command()
+@_command(rich_help_panel=_STUDY, epilog="status results/quickstart")
 def status(
     results: Results,
-    every: Annotated[bool, typer.Option("--all", help="Name every trial that failed or diverged.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Name every trial that failed or diverged, not only the first 20.")
+    ] = False,
 ) -> None:
-    """Show how the study in DIR stands, from its records alone: while it runs, from another machine, after it died."""
+    """Show how the study in RESULTS stands: cells, trials, best values, faults.
+
+    It reads the records alone, so it works while the study runs, from another machine, and after it died.
+    """
     from study.live_view import render_view
     from study.status import how_to_go_on, study_status
 
@@ -181,21 +249,26 @@ def status(
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-@app.command()
+@_command(
+    rich_help_panel=_STUDY,
+    epilog='best results/zinc_100k\nbest results/zinc_100k "ZINC bi-GCN 100k" --out best.yaml',
+)
 def best(
     results: Results,
-    cell: Annotated[str | None, typer.Argument(metavar="CELL", help="Its id, or words of its name; else all.")] = None,
+    cell: Annotated[
+        str | None, typer.Argument(metavar="CELL", help="Id of a cell, or words of its name. [default: every cell]")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             parser=place_or_url("--out"),
             metavar="PATH",
-            help="A .yaml file, or a folder that gets one for each cell, or the URL of either; else the screen.",
+            help="A .yaml file, or a folder that gets one for each cell, or the URL of either. [default: the screen]",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option(help="Write over what is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over what is there.")] = False,
 ) -> None:
-    """Write the best configuration of CELL, or of every cell, as a study file that runs as it is."""
+    """Write the best configuration of each cell, or of CELL, as a study file that runs as it is."""
     from study.best import NoSuchCellError, best_of_study
     from study.best_file import best_study_text, write_best
 
@@ -219,14 +292,19 @@ def best(
         sys.stderr.write(f"{name}: left out, no search trial of it has gone all the way yet\n")
 
 
-@app.command("rebuild-mlflow")
+@_command(
+    "rebuild-mlflow",
+    rich_help_panel=_AFTER,
+    epilog="rebuild-mlflow results/zinc_100k\nrebuild-mlflow results/zinc_100k --mlflow http://HOST:5000",
+)
 def rebuild_mlflow(
     results: Results,
     mlflow: MlflowOption = None,
 ) -> None:
-    """Bring MLflow up to DIR: its records, and the tables, figures and page.html that `aggregate.py` wrote there.
+    """Send to MLflow what RESULTS holds and MLflow does not.
 
-    What MLflow holds already stays, and a second time changes nothing.
+    That is records, and the tables, figures and page.html that aggregate.py wrote there. What MLflow holds already
+    stays; a second time changes nothing.
     """
     from study.tracking import (
         MirrorError,
@@ -254,22 +332,30 @@ def rebuild_mlflow(
     _console().print(f"{read} records mirrored to {masked(mirror.tracking_uri)}{files}", markup=False, soft_wrap=True)
 
 
-@app.command()
+@_command(rich_help_panel=_AFTER, epilog="compact results/zinc_100k")
 def compact(results: Results) -> None:
-    """Move the records in DIR into one file, as large studies want it: nothing is lost, and no run may work there."""
+    """Move the records in RESULTS into one file, which is faster to read for large studies.
+
+    Nothing of their content changes. No run may work in RESULTS meanwhile.
+    """
     from study.compaction import compact as compact_records
 
     _console().print(compact_records(results).describe(), markup=False, highlight=False, soft_wrap=True)
 
 
-@app.command()
+@_command(rich_help_panel=_AFTER, epilog="smoothing results/zinc_100k")
 def smoothing(
     results: Results,
     data: DataFolder = Path("data"),
-    force: Annotated[bool, typer.Option(help="Measure anew what was measured.")] = False,
-    trust: Annotated[bool, typer.Option(help="Import the layers of a user's own that the records name.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Measure again what was measured already.")] = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Import the users' own layers that records name: runs their code.")
+    ] = False,
 ) -> None:
-    """Measure over-smoothing on the test graphs, layer by layer, from the weights that the study in DIR kept."""
+    """Measure over-smoothing on the test graphs, layer by layer.
+
+    It takes the weights of the confirm trials that the study in RESULTS kept; aggregate.py figures draws the outcome.
+    """
     from study.smoothing import measure_study
 
     console = _console()
@@ -281,49 +367,75 @@ def smoothing(
         console.print(f"{name}: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
-@app.command()
+@_command(rich_help_panel=_DATA, epilog="evaluate model.pkl config.json --fold 0")
 def evaluate(
     checkpoint: Annotated[
         Path,
         typer.Argument(
-            parser=local_path("CHECKPOINT"), metavar="CHECKPOINT", help="A state dict of the released code."
+            parser=local_path("CHECKPOINT"), metavar="CHECKPOINT", help="File with a state dict of the released code."
         ),
     ],
     config: Annotated[
-        Path, typer.Argument(parser=local_path("CONFIG"), metavar="CONFIG", help="Its JSON configuration.")
+        Path, typer.Argument(parser=local_path("CONFIG"), metavar="CONFIG", help="Its configuration, a JSON file.")
     ],
     data: DataFolder = Path("data"),
-    fold: Annotated[int | None, typer.Option(help="Fold, from 0, of a dataset with folds.")] = None,
+    fold: Annotated[
+        int | None, typer.Option(metavar="N", help="Fold, from 0; needed where the dataset has folds.")
+    ] = None,
 ) -> None:
-    """Measure a CHECKPOINT of the authors' released code, with its CONFIG, on a prepared dataset."""
+    """Measure a checkpoint of the authors' released code on a prepared dataset."""
     from study.released_checkpoint import evaluate_checkpoint, render_report
 
     _console().print(render_report(evaluate_checkpoint(checkpoint, config, data, fold=fold)))
 
 
-@app.command()
+@_command(
+    rich_help_panel=_DATA,
+    epilog="prepare digits\nprepare cluster --seed 0 --size 500\nprepare zinc --from FOLDER --trust",
+)
 def prepare(
     dataset: Annotated[
-        str, typer.Argument(help="digits, zinc, smnist, cifar10, tsp, cluster, pattern, dd, enzymes or proteins.")
+        str,
+        typer.Argument(
+            metavar="DATASET", help="digits, zinc, smnist, cifar10, tsp, cluster, pattern, dd, enzymes or proteins."
+        ),
     ],
     data: DataFolder = Path("data"),
     raw: Annotated[
         Path | None,
-        typer.Option("--from", parser=local_path("--from"), metavar="PATH", help="Folder of raw files placed by hand."),
+        typer.Option(
+            "--from",
+            parser=local_path("--from"),
+            metavar="PATH",
+            help="Folder of raw files placed by hand. [default: download or make them]",
+        ),
     ] = None,
     maker: Annotated[
-        str | None, typer.Option(help="benchmark, generated, images or tours, where there are several ways.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Way to the graphs: benchmark, generated, images or tours. [default: what --from or --seed fits]",
+        ),
     ] = None,
-    trust: Annotated[bool, typer.Option(help="Unpickle raw files of unknown checksum.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Seed of a generated dataset.")] = None,
-    size: Annotated[int | None, typer.Option(help="Training graphs, where there are to be fewer.")] = None,
-    pos_enc: Annotated[int, typer.Option(help="Laplacian positional encodings a node; added where missing.")] = 0,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Unpickle raw files of unknown checksum: this may run code in them.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of a generated dataset. [default: 0]")] = None,
+    size: Annotated[
+        int | None, typer.Option(metavar="N", help="Training graphs, for a smaller dataset. [default: as published]")
+    ] = None,
+    pos_enc: Annotated[
+        int, typer.Option(metavar="N", help="Laplacian positional encodings of each node; added where missing.")
+    ] = 0,
     processes: Annotated[
-        int | None, typer.Option(help="Processes that make graphs.", show_default="one for each core")
+        int | None, typer.Option(metavar="N", help="Processes that make graphs. [default: one for each core]")
     ] = None,
-    force: Annotated[bool, typer.Option(help="Prepare anew over what is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Prepare again, over what is there.")] = False,
 ) -> None:
-    """Prepare DATASET once for all trials: pack it, checksum it, and show its statistics (docs/data.md)."""
+    """Prepare DATASET for all trials: make or download its graphs, pack them, show their statistics.
+
+    The command run does this by itself where a dataset is missing. More of each dataset: docs/data.md.
+    """
     from bimp.data import prepare as prepare_dataset
     from bimp.data.parallel import available_processes
     from study.faults import require_folder
