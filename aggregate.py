@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from study.command_help import HelpfulCommand, HelpfulGroup
 from study.given_place import GivenPlaceError, local_path, place_or_url
 from study.one_line import one_line
 
@@ -64,14 +62,16 @@ OneResults = Annotated[
 ]
 
 app = typer.Typer(
-    cls=HelpfulGroup,
-    rich_markup_mode=None,
+    rich_markup_mode="markdown",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    epilog="tables results/quickstart\ncheck results/quickstart",
+    epilog=(
+        "Examples:\n\n"
+        "- `python aggregate.py tables results/quickstart`\n\n"
+        "- `python aggregate.py check results/quickstart`"
+    ),
 )
-_command = partial(app.command, cls=HelpfulCommand)
 
 
 @app.callback()
@@ -83,11 +83,12 @@ def main() -> None:
     """
 
 
-@_command(
+@app.command(
     epilog=(
-        "tables results/zinc_100k --out paper/tables\n"
-        "tables results/first results/second --layout graph_level\n"
-        "tables --published"
+        "Examples:\n\n"
+        "- `python aggregate.py tables results/zinc_100k --out paper/tables`\n\n"
+        "- `python aggregate.py tables results/first results/second --layout graph_level`\n\n"
+        "- `python aggregate.py tables --published`"
     )
 )
 def tables(
@@ -158,7 +159,7 @@ def tables(
                 _show(write_prepared_datasets(statistics, of_datasets, folder))
 
 
-@_command(epilog="figures results/zinc_100k")
+@app.command(epilog=("Example:\n\n- `python aggregate.py figures results/zinc_100k`"))
 def figures(
     results: OneResults,
     out: Annotated[
@@ -185,7 +186,7 @@ def figures(
         _fail(f"{results}: found nothing to draw; run the study first")
 
 
-@_command(epilog="page results/zinc_100k")
+@app.command(epilog=("Example:\n\n- `python aggregate.py page results/zinc_100k`"))
 def page(
     results: Results,
     out: Annotated[
@@ -205,7 +206,7 @@ def page(
         _show([write_page(results, out)])
 
 
-@_command(epilog='explain results/zinc_100k "ZINC bi-GCN 100k"')
+@app.command(epilog=('Example:\n\n- `python aggregate.py explain results/zinc_100k "ZINC bi-GCN 100k"`'))
 def explain(
     results: OneResults,
     cell: Annotated[
@@ -226,7 +227,7 @@ def explain(
     sys.stdout.write(text)
 
 
-@_command(epilog="check results/zinc_100k")
+@app.command(epilog=("Example:\n\n- `python aggregate.py check results/zinc_100k`"))
 def check(
     results: Results,
 ) -> None:
@@ -250,7 +251,7 @@ def check(
         raise typer.Exit(1)
 
 
-@_command(epilog="fidelity")
+@app.command(epilog=("Example:\n\n- `python aggregate.py fidelity`"))
 def fidelity(
     folder: Annotated[
         Path,

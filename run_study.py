@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import socket
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from study.command_help import HelpfulCommand, HelpfulGroup
 from study.exit_codes import CLUSTER_LOST, INTERRUPTED, TRIALS_FAILED, WRONG_INPUT
 from study.given_place import given_text, local_path, place_or_url
 from study.interruption import Interruption
@@ -20,8 +18,7 @@ from study.one_line import one_line
 from study.signals import ProcessSignals
 
 app = typer.Typer(
-    cls=HelpfulGroup,
-    rich_markup_mode=None,
+    rich_markup_mode="markdown",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -31,9 +28,12 @@ app = typer.Typer(
         "The study files in search_spaces/ are there to begin with; aggregate.py makes tables and figures of "
         "the results. COMMAND --help says more of each."
     ),
-    epilog="plan search_spaces/quickstart.yaml\nrun search_spaces/quickstart.yaml",
+    epilog=(
+        "Examples:\n\n"
+        "- `python run_study.py plan search_spaces/quickstart.yaml`\n\n"
+        "- `python run_study.py run search_spaces/quickstart.yaml`"
+    ),
 )
-_command = partial(app.command, cls=HelpfulCommand)
 _STUDY, _AFTER, _DATA = "A study", "With its results", "Data and checkpoints"
 """Groups of commands."""
 _PLACES, _CLUSTER = "Where things lie", "Where it runs"
@@ -94,9 +94,13 @@ NETWORK_PATIENCE_S = 20.0
 """After so long without a byte a download has failed; the libraries that download would wait for ever."""
 
 
-@_command(
+@app.command(
     rich_help_panel=_STUDY,
-    epilog="plan search_spaces/quickstart.yaml\nplan search_spaces/zinc_100k.yaml --measure --slots 8",
+    epilog=(
+        "Examples:\n\n"
+        "- `python run_study.py plan search_spaces/quickstart.yaml`\n\n"
+        "- `python run_study.py plan search_spaces/zinc_100k.yaml --measure --slots 8`"
+    ),
 )
 def plan(
     file: StudyFile,
@@ -147,12 +151,13 @@ def plan(
         _console().print(planning.render_plan(planned), "", render_estimate(told))
 
 
-@_command(
+@app.command(
     rich_help_panel=_STUDY,
     epilog=(
-        "run search_spaces/quickstart.yaml\n"
-        "run search_spaces/zinc_100k.yaml --address auto\n"
-        "run search_spaces/tiny.yaml --as second_try"
+        "Examples:\n\n"
+        "- `python run_study.py run search_spaces/quickstart.yaml`\n\n"
+        "- `python run_study.py run search_spaces/zinc_100k.yaml --address auto`\n\n"
+        "- `python run_study.py run search_spaces/tiny.yaml --as second_try`"
     ),
 )
 def run(
@@ -225,7 +230,7 @@ def run(
         raise typer.Exit(TRIALS_FAILED)
 
 
-@_command(rich_help_panel=_STUDY, epilog="status results/quickstart")
+@app.command(rich_help_panel=_STUDY, epilog=("Example:\n\n- `python run_study.py status results/quickstart`"))
 def status(
     results: Results,
     every: Annotated[
@@ -249,9 +254,13 @@ def status(
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-@_command(
+@app.command(
     rich_help_panel=_STUDY,
-    epilog='best results/zinc_100k\nbest results/zinc_100k "ZINC bi-GCN 100k" --out best.yaml',
+    epilog=(
+        "Examples:\n\n"
+        "- `python run_study.py best results/zinc_100k`\n\n"
+        '- `python run_study.py best results/zinc_100k "ZINC bi-GCN 100k" --out best.yaml`'
+    ),
 )
 def best(
     results: Results,
@@ -292,10 +301,14 @@ def best(
         sys.stderr.write(f"{name}: left out, no search trial of it has gone all the way yet\n")
 
 
-@_command(
+@app.command(
     "rebuild-mlflow",
     rich_help_panel=_AFTER,
-    epilog="rebuild-mlflow results/zinc_100k\nrebuild-mlflow results/zinc_100k --mlflow http://HOST:5000",
+    epilog=(
+        "Examples:\n\n"
+        "- `python run_study.py rebuild-mlflow results/zinc_100k`\n\n"
+        "- `python run_study.py rebuild-mlflow results/zinc_100k --mlflow http://HOST:5000`"
+    ),
 )
 def rebuild_mlflow(
     results: Results,
@@ -332,7 +345,7 @@ def rebuild_mlflow(
     _console().print(f"{read} records mirrored to {masked(mirror.tracking_uri)}{files}", markup=False, soft_wrap=True)
 
 
-@_command(rich_help_panel=_AFTER, epilog="compact results/zinc_100k")
+@app.command(rich_help_panel=_AFTER, epilog=("Example:\n\n- `python run_study.py compact results/zinc_100k`"))
 def compact(results: Results) -> None:
     """Move the records in RESULTS into one file, which is faster to read for large studies.
 
@@ -343,7 +356,7 @@ def compact(results: Results) -> None:
     _console().print(compact_records(results).describe(), markup=False, highlight=False, soft_wrap=True)
 
 
-@_command(rich_help_panel=_AFTER, epilog="smoothing results/zinc_100k")
+@app.command(rich_help_panel=_AFTER, epilog=("Example:\n\n- `python run_study.py smoothing results/zinc_100k`"))
 def smoothing(
     results: Results,
     data: DataFolder = Path("data"),
@@ -367,7 +380,9 @@ def smoothing(
         console.print(f"{name}: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
-@_command(rich_help_panel=_DATA, epilog="evaluate model.pkl config.json --fold 0")
+@app.command(
+    rich_help_panel=_DATA, epilog=("Example:\n\n- `python run_study.py evaluate model.pkl config.json --fold 0`")
+)
 def evaluate(
     checkpoint: Annotated[
         Path,
@@ -389,9 +404,14 @@ def evaluate(
     _console().print(render_report(evaluate_checkpoint(checkpoint, config, data, fold=fold)))
 
 
-@_command(
+@app.command(
     rich_help_panel=_DATA,
-    epilog="prepare digits\nprepare cluster --seed 0 --size 500\nprepare zinc --from FOLDER --trust",
+    epilog=(
+        "Examples:\n\n"
+        "- `python run_study.py prepare digits`\n\n"
+        "- `python run_study.py prepare cluster --seed 0 --size 500`\n\n"
+        "- `python run_study.py prepare zinc --from FOLDER --trust`"
+    ),
 )
 def prepare(
     dataset: Annotated[
