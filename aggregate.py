@@ -206,7 +206,7 @@ def page(
         _show([write_page(results, out)])
 
 
-@app.command(epilog=('Example:\n\n- `python aggregate.py explain results/zinc_100k "ZINC bi-GCN 100k"`'))
+@app.command(epilog=('Example:\n\n- `python aggregate.py explain results/quickstart "Digits bi-GCN"`'))
 def explain(
     results: OneResults,
     cell: Annotated[

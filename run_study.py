@@ -258,8 +258,8 @@ def status(
     rich_help_panel=_STUDY,
     epilog=(
         "Examples:\n\n"
-        "- `python run_study.py best results/zinc_100k`\n\n"
-        '- `python run_study.py best results/zinc_100k "ZINC bi-GCN 100k" --out best.yaml`'
+        "- `python run_study.py best results/quickstart`\n\n"
+        '- `python run_study.py best results/quickstart "Digits bi-GCN" --out best.yaml`'
     ),
 )
 def best(
