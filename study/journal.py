@@ -20,7 +20,7 @@ from study.location import is_remote
 from study.results import numbered
 from study.whole_files import found_files, make_folder, remove_folder, write_whole
 
-__all__ = ["Journal", "JournalEntry", "JournalError", "WrittenEntry"]
+__all__ = ["Journal", "JournalEntry", "JournalError", "WrittenEntry", "newest_journal"]
 
 LINES_AN_OBJECT = 100
 """An object store cannot append: the last so many lines are an object that is written anew with every one."""
@@ -124,6 +124,11 @@ def _journals(folder: Path) -> dict[int, list[Path]]:
                 files.setdefault(int(match["number"]), []).append(file.path)
     # ATTEMPT.jsonl is whole before anything follows it; objects without it are of a run that never began.
     return {number: [*files, *objects.get(number, ())] for number, files in begun.items()}
+
+
+def newest_journal(folder: Path) -> int:
+    """The number of the newest journal in ``folder``, which is that of its run's lease; 0 if there is none."""
+    return max(_journals(folder), default=0)
 
 
 def _newest(folder: Path) -> list[Path]:

@@ -22,6 +22,7 @@ from types import TracebackType
 
 import psutil
 
+from study.journal import newest_journal
 from study.results import ResultsFolder, ResultsFolderError, numbered
 from study.typed_json import TypedJsonError, typed_json
 from study.whole_files import FoundFile, create_once, found_files, make_folder, write_whole
@@ -176,7 +177,8 @@ class Lease:
             raise ResultsFolderError(
                 f"{self._folder.root}: another run works in this folder ({last.describe()}); {self._mend}"
             )
-        self.attempt = 1 if last is None else last.attempt + 1
+        # Somebody may have removed the leases, or copied the rest: a journal of a higher number would hide this run's.
+        self.attempt = 1 + max(0 if last is None else last.attempt, newest_journal(self._folder.journal))
         self._shown = time.monotonic()
         self._held = create_once(self._file("json"), _written(self.attempt))
         return self._held

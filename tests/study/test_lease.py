@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from study import lease as lease_module
+from study.journal import Journal, JournalEntry
 from study.lease import EXPIRES_S, Holder, Lease, LeaseLostError, last_holder
 from study.location import location
 from study.results import ResultsFolder, ResultsFolderError
@@ -75,6 +76,20 @@ def test_each_run_has_the_next_number_and_says_when_it_ends(folder: ResultsFolde
         ended = last_holder(folder)
         assert ended is not None
         assert (ended.attempt, ended.ended, ended.works) == (attempt, True, False)
+
+
+def test_a_run_in_a_folder_whose_leases_were_removed_goes_on_behind_its_journals(folder: ResultsFolder) -> None:
+    earlier = JournalEntry(cell="cell", number=0, key="first", values={})
+    journal = Journal(folder.journal, attempt=4)
+    journal.begin()
+    journal.append(earlier)
+    later = JournalEntry(cell="cell", number=1, key="second", values={})
+    with Lease(folder) as lease:
+        assert lease.attempt == 5
+        journal = Journal(folder.journal, lease.attempt)
+        journal.begin()
+        journal.append(later)
+    assert list(Journal(folder.journal).entries()) == [earlier, later]
 
 
 def test_a_second_run_of_this_host_is_refused_at_once(folder: ResultsFolder) -> None:
