@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RESULTS ?= results/quickstart
+SYSTEM_TESTS ?= system
 
 # The models are small: one thread a process is faster than many that wait for each other.
 export OMP_NUM_THREADS ?= 1
@@ -29,7 +30,7 @@ test: $(READY) ## the tests that need neither servers nor minutes
 	$(BIN)/python -m pytest -m "not system" -n 2
 
 test-system: $(READY) ## the tests that start Ray, servers or a browser
-	$(BIN)/python -m pytest -m system
+	$(BIN)/python -m pytest -m "$(SYSTEM_TESTS)" -n 2 --dist loadfile
 
 lint: $(READY) ## style and types
 	$(BIN)/ruff check .
