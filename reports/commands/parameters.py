@@ -47,7 +47,7 @@ def place_option(told: str) -> Any:
 
 RESULTS = typer.Argument(
     parser=refusing(place_or_url("RESULTS")),
-    metavar="RESULTS...",
+    metavar="RESULTS",
     help="Results folders of one or more studies, or their URLs.",
     show_default=False,
 )
