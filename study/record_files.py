@@ -81,20 +81,37 @@ def read_table(path: Path) -> pa.Table:
 def read_singles(paths: Sequence[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """The one row of each ``KEY.parquet``: its ``key`` and the given ``columns``, all of them if None.
 
+    Whether the values can be those of a record is for :func:`require_values` to say, of many rows at once.
+
     Raises:
         RecordError: as :func:`read_table`, or one is not the record of the trial KEY.
     """
     for path, content in zip(paths, read_all(paths), strict=True):
         if not KEY.fullmatch(path.stem):
             raise CutRecordError(f"{path}: its name is not the key of a trial; move foreign files out of the folder")
-        (table,) = row_groups(path, columns, content=content)
+        (table,) = row_groups(path, columns, content=content, with_checked_values=False)
         if table.column("key").to_pylist() != [path.stem]:
             raise CutRecordError(f"{path}: not the record of trial {path.stem}; move foreign files out of the folder")
         yield table
 
 
+def require_values(table: pa.Table, folder: Path) -> None:
+    """Refuse rows of :func:`read_singles` with a value that no record has; ``folder`` has their files.
+
+    Raises:
+        RecordError: there is one; names its file.
+    """
+    wrong = wrong_value(table)
+    if wrong is not None:
+        raise _wrong_record(folder / f"{wrong[0]}.parquet", *wrong)
+
+
 def row_groups(
-    path: Path, columns: Sequence[str] | None = None, *, content: bytes | Exception | None = None
+    path: Path,
+    columns: Sequence[str] | None = None,
+    *,
+    content: bytes | Exception | None = None,
+    with_checked_values: bool = True,
 ) -> Iterator[pa.Table]:
     """The rows of a record file, a row group at a time or all at once, with checksums verified.
 
@@ -104,6 +121,7 @@ def row_groups(
             ``epochs.list.element.epoch``. ``key`` is always read. None: all columns of the schema.
         content: of the file, where it was read already, or why it could not be; all rows then come in one table, also
             where there is none. None: it is opened here.
+        with_checked_values: False: :func:`require_values` is to look at them, together with those of other files.
 
     Raises:
         RecordError: as :func:`read_table`.
@@ -122,9 +140,10 @@ def row_groups(
                 else file.read_row_group(group, columns=in_file, use_threads=False)
             )
             read.validate(full=True)  # the texts' encoding too, which nobody looks at before they are used
-            wrong = wrong_value(read)
+            # What an older version lacks is read from its configuration, which must be checked before.
+            wrong = wrong_value(read) if with_checked_values or version != SCHEMA_VERSION else None
             if wrong is not None:
-                raise CutRecordError(f"{path}: {wrong}; {_mend(path)}")
+                raise _wrong_record(path, *wrong)
             table = as_of_now(read, version, chosen)
             yield table.append_column(RECORD_FILE, pa.array([path.name] * table.num_rows)) if names_file else table
 
@@ -168,6 +187,10 @@ def _named_errors(path: Path) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise CutRecordError(f"{path}: not a readable Parquet file ({error}); {_mend(path)}") from error
+
+
+def _wrong_record(path: Path, key: str, trouble: str) -> CutRecordError:
+    return CutRecordError(f"{path}: trial {key}: {trouble}; {_mend(path)}")
 
 
 def _mend(path: Path) -> str:

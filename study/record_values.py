@@ -38,34 +38,35 @@ MAPPINGS = {"config_json": ("model", "train"), "versions_json": (), "departures"
 _LONGEST_VALUE = 60
 
 
-def wrong_value(table: pa.Table) -> str | None:
-    """The first value of ``table`` that no record has: which trial's, which column, what was found, what expected.
+def wrong_value(table: pa.Table) -> tuple[str, str] | None:
+    """The first value of ``table`` that no record has: the key of its trial; which column, what was found and expected.
 
-    ``table`` has the column ``key`` and any of the others.
+    ``table`` has the column ``key`` and any of the others. Its rows are looked at together: most of the time that a
+    table of one row takes is that of the calls.
     """
     return next(_wrong_values(table), None)
 
 
-def _wrong_values(table: pa.Table) -> Iterator[str]:
+def _wrong_values(table: pa.Table) -> Iterator[tuple[str, str]]:
     for column in table.column_names:
         values = table.column(column)
         if column in WORDS:
             known = pc.is_in(values, value_set=pa.array(WORDS[column], pa.string()))
             for key, found in _chosen(table, column, pc.invert(known)):
-                yield f"trial {key}: {column}: found {_shown(found)}, expected one of {', '.join(WORDS[column])}"
+                yield key, f"{column}: found {_shown(found)}, expected one of {', '.join(WORDS[column])}"
         elif column in RANGES:
             for key, found in _chosen(table, column, _outside(values, *RANGES[column])):
-                yield f"trial {key}: {column}: found {_shown(found)}, expected {_range_text(*RANGES[column])}"
+                yield key, f"{column}: found {_shown(found)}, expected {_range_text(*RANGES[column])}"
         elif column in MAPPINGS:
             for key, found in zip(table.column("key").to_pylist(), values.to_pylist(), strict=True):
                 trouble = None if found is None else _trouble(found, MAPPINGS[column])
                 if trouble is not None:
-                    yield f"trial {key}: {column}: {trouble}"
+                    yield key, f"{column}: {trouble}"
         elif column == "epochs":
             yield from _wrong_epochs(table)
 
 
-def _wrong_epochs(table: pa.Table) -> Iterator[str]:
+def _wrong_epochs(table: pa.Table) -> Iterator[tuple[str, str]]:
     for chunk, keys in zip(table.column("epochs").chunks, _keys_by_chunk(table), strict=True):
         epochs = chunk.flatten()
         for name in (entry.name for entry in epochs.type if entry.name in EPOCH_RANGES):
@@ -73,7 +74,7 @@ def _wrong_epochs(table: pa.Table) -> Iterator[str]:
             for place in pc.indices_nonzero(pc.fill_null(wrong, False)).to_pylist():
                 key = keys[pc.list_parent_indices(chunk)[place].as_py()].as_py()
                 found, expected = _shown(epochs.field(name)[place].as_py()), _range_text(*EPOCH_RANGES[name])
-                yield f"trial {key}: epochs: {name}: found {found}, expected {expected}"
+                yield key, f"epochs: {name}: found {found}, expected {expected}"
 
 
 def _keys_by_chunk(table: pa.Table) -> Iterator[pa.ChunkedArray]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ _ADDED = {3: ("precision",)}
 """Columns by the version that brought them."""
 
 
+@cache
 def schema_of(version: int) -> pa.Schema:
     """The columns of a file of ``version``, from :data:`OLDEST_READ` to the newest, in order."""
     later = {name for number, names in _ADDED.items() if number > version for name in names}

@@ -24,6 +24,7 @@ from study.record_files import (
     read_singles,
     read_table,
     record_of,
+    require_values,
     row_groups,
     write_record,
 )
@@ -173,7 +174,9 @@ def _read_singles(files: Sequence[Path], columns: Sequence[str] | None) -> pa.Ta
                 raise
             raise _Vanished from error
     # One buffer a column: five hundred tiny ones each take many times the memory of what they hold.
-    return pa.concat_tables(tables).combine_chunks()
+    together = pa.concat_tables(tables).combine_chunks()
+    require_values(together, files[0].parent)
+    return together
 
 
 def _compacted_groups(folder: Path, columns: Sequence[str] | None, after: str) -> Iterator[pa.Table]:

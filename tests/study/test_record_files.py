@@ -14,7 +14,9 @@ import pytest
 from made_trials import assignment, config, record
 
 from bimp.config import TrialConfig
+from study import record_files
 from study.compaction import compact
+from study.record_values import wrong_value
 from study.records import (
     COMPACTED_FILE,
     SCHEMA,
@@ -129,6 +131,20 @@ def test_an_epoch_that_ended_at_no_time_is_named(tmp_path: Path) -> None:
     forged(made, tmp_path, epochs=(first, replace(last, ended_at=math.nan)))
     with pytest.raises(RecordError, match=f"trial {made.key}: epochs: ended_at: found nan, expected a number from 0"):
         list(read_records(tmp_path))
+
+
+def test_values_of_many_files_are_looked_at_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        forged(trial(number), tmp_path)
+    looks = []
+
+    def counted(table: pa.Table) -> tuple[str, str] | None:
+        looks.append(table.num_rows)
+        return wrong_value(table)
+
+    monkeypatch.setattr(record_files, "wrong_value", counted)
+    assert len(list(read_records(tmp_path))) == 20
+    assert looks == [20]
 
 
 def test_null_and_a_metric_that_is_no_number_are_what_records_say(tmp_path: Path) -> None:
