@@ -7,9 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from bimp.config import TrialConfig
 from study.choice import Outcome, best_outcome
 from study.found_study import require_study
@@ -167,9 +164,5 @@ def _given(cell: Cell, spec: StudySpec, trial: TrialRecord | None) -> BestConfig
 
 def _records(folder: ResultsFolder, keys: Set[str]) -> dict[str, TrialRecord]:
     """The records of ``keys``, by key; whole ones are read of these alone."""
-    wanted = pa.array(sorted(keys), pa.string())
-    found = {}
-    for table in record_tables(folder.records):
-        for record in records_in(table.filter(pc.is_in(table.column("key"), value_set=wanted))):
-            found[record.key] = record
-    return found
+    tables = record_tables(folder.records, keys=keys)
+    return {record.key: record for table in tables for record in records_in(table)}

@@ -8,7 +8,7 @@ This module is all that ``reports`` knows of ``study``; it imports neither torch
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 
 import pyarrow as pa
@@ -98,8 +98,12 @@ def read_columns(folder: Path, columns: Sequence[str]) -> pa.Table:
     return SCHEMA.append(pa.field(RECORD_FILE, pa.string())).empty_table().select(names)
 
 
-def record_tables(folder: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+def record_tables(
+    folder: Path, columns: Sequence[str] | None = None, keys: Set[str] | None = None
+) -> Iterator[pa.Table]:
     """The rows of ``folder`` in tables that are not empty, ordered by key; ``columns`` as in :func:`row_groups`.
+
+    ``keys``: of the trials that are asked for, whose files alone are read; None: all.
 
     Safe beside a compaction: what has moved from single files to the compacted one meanwhile is read there.
 
@@ -109,9 +113,9 @@ def record_tables(folder: Path, columns: Sequence[str] | None = None) -> Iterato
     last = ""
     for _ in range(_MOST_STARTS):
         # Listed before the compacted file is opened: a single file that is gone by then has its row there already.
-        singles = [path for path in single_files(folder) if path.stem > last]
+        singles = [path for path in single_files(folder) if path.stem > last and (keys is None or path.stem in keys)]
         try:
-            for table in merged(_compacted_groups(folder, columns, last), singles, columns):
+            for table in merged(_compacted_groups(folder, columns, last, keys), singles, columns):
                 yield table
                 last = table.column("key")[-1].as_py()
         except _Vanished:
@@ -179,9 +183,12 @@ def _read_singles(files: Sequence[Path], columns: Sequence[str] | None) -> pa.Ta
     return together
 
 
-def _compacted_groups(folder: Path, columns: Sequence[str] | None, after: str) -> Iterator[pa.Table]:
-    """The rows of the compacted file, where there is one, whose keys are greater than ``after``."""
+def _compacted_groups(
+    folder: Path, columns: Sequence[str] | None, after: str, asked: Set[str] | None
+) -> Iterator[pa.Table]:
+    """The rows of the compacted file, where there is one, whose keys are greater than ``after``, and of ``asked``."""
     path = folder / COMPACTED_FILE
+    wanted = None if asked is None else pa.array(sorted(asked), pa.string())
     if not path.exists():
         return
     last = ""
@@ -197,5 +204,6 @@ def _compacted_groups(folder: Path, columns: Sequence[str] | None, after: str) -
             )
         last = keys[-1] if keys else last
         rows = group.filter(pc.greater(group.column("key"), after)) if after else group
+        rows = rows if wanted is None else rows.filter(pc.is_in(rows.column("key"), value_set=wanted))
         if rows.num_rows:
             yield rows

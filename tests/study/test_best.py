@@ -5,23 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import torch
 from torch import Tensor, nn
 
 from benchmarks.simulated_pool import FakeTraining, SimulatedPool, simulated_coordinator
 from bimp.config import TrialConfig
+from study import records
 from study.best import BestError, best_of_study
 from study.best_file import best_study_text, write_best
 from study.cell_run import CellRun
 from study.claim import claim
+from study.compaction import compact
 from study.found_study import NoStudyError
 from study.journal import Journal
 from study.key_comments import KEY_COMMENTS, RESOURCE_COMMENTS
 from study.plan import plan
+from study.record_files import read_singles
 from study.records import read_records, write_record
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec, StudySpec, load_study, read_study
@@ -160,6 +165,27 @@ def test_all_cells_in_one_file_are_the_study_of_all_confirm_trials(ended: Result
     written = of_file(best_study_text(found.cells, found.spec))
     assert len(written) == len(expected)
     assert all(configs in written for configs in expected)
+
+
+def test_whole_records_are_read_of_the_chosen_trials_alone(
+    ended: ResultsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole: list[str] = []
+
+    def counted(paths: Sequence[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        whole.extend(path.stem for path in paths if columns is None)
+        return read_singles(paths, columns)
+
+    monkeypatch.setattr(records, "read_singles", counted)
+    cells = best_of_study(ended.root).cells
+    assert {one.trial.key for one in cells if one.trial is not None} <= set(whole)
+    assert len(whole) <= 2 * len(cells)  # and of each cell a confirm trial
+
+
+def test_of_compacted_records_the_same_are_chosen(ended: ResultsFolder, tmp_path: Path) -> None:
+    copied = shutil.copytree(ended.root, tmp_path / "compacted")
+    compact(copied)
+    assert best_of_study(copied).cells == best_of_study(ended.root).cells
 
 
 def test_what_does_not_enter_a_configuration_is_kept_too(tmp_path: Path) -> None:
