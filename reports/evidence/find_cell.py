@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
@@ -70,7 +71,8 @@ def _split(text: str) -> list[str]:
 def _nearest(cells: Sequence[CellEvidence], asked: set[str]) -> list[CellEvidence]:
     """The cells with the most of the words, also misspelt ones; in the plan's order."""
     scores = [_score(_vocabulary(cell), asked) for cell in cells]
-    return [cell for cell, score in zip(cells, scores, strict=True) if score == max(scores)]
+    highest = max(scores, default=0.0)
+    return [cell for cell, score in zip(cells, scores, strict=True) if score == highest]
 
 
 def _score(vocabulary: set[str], asked: set[str]) -> float:
@@ -80,8 +82,9 @@ def _score(vocabulary: set[str], asked: set[str]) -> float:
 
 
 def _named(cells: Iterable[CellEvidence]) -> str:
-    names = [name_of(cell) for cell in cells]
+    named = [(name_of(cell), cell.cell) for cell in cells]
+    count = Counter(name for name, _ in named)
     # Equal names do not help to choose; ids differ.
-    shown = [name if names.count(name) == 1 else cell.cell for name, cell in zip(names, cells, strict=True)]
+    shown = [name if count[name] == 1 else cell_id for name, cell_id in named]
     more = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
     return "; ".join(shown[:MAX_NAMED]) + more

@@ -11,8 +11,9 @@ def vanilla_of(gated: CellSummary, vanillas: Sequence[CellSummary]) -> CellSumma
     """The vanilla cell of the same backbone, semantics, layers and budget; None without one, or a single closest."""
     candidates = [vanilla for vanilla in vanillas if comparable(gated, vanilla)]
     closeness = [_closeness(gated, vanilla) for vanilla in candidates]
-    closest = [place for place, value in enumerate(closeness) if value == max(closeness)]
-    return candidates[closest[0]] if len(closest) == 1 else None
+    greatest = max(closeness, default=None)
+    closest = [vanilla for vanilla, value in zip(candidates, closeness, strict=True) if value == greatest]
+    return closest[0] if len(closest) == 1 else None
 
 
 def _closeness(gated: CellSummary, vanilla: CellSummary) -> tuple[int, int, int]:

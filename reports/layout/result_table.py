@@ -144,10 +144,15 @@ def _entries(blocks: Iterable[Block]) -> Iterable[Entry]:
 def _pairs(summaries: Sequence[CellSummary]) -> list[Pair]:
     vanillas = [summary for summary in summaries if is_vanilla_cell(summary)]
     facing = {summary.cell.id: vanilla_of(summary, vanillas) for summary in summaries if not is_vanilla_cell(summary)}
+    gated_of: dict[str, list[CellSummary]] = {}
+    for summary in summaries:
+        faced = facing.get(summary.cell.id)
+        if faced is not None:
+            gated_of.setdefault(faced.cell.id, []).append(summary)
     pairs: list[Pair] = []
     for summary in summaries:
-        if summary in vanillas:
-            gated = [other for other in summaries if facing.get(other.cell.id) is summary]
+        if is_vanilla_cell(summary):
+            gated = gated_of.get(summary.cell.id, [])
             pairs += [(summary, other) for other in gated] or [(summary, None)]
         elif facing[summary.cell.id] is None:
             pairs.append((None, summary))

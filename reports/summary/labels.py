@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -56,12 +56,13 @@ def label_cells(summaries: Sequence[CellSummary]) -> tuple[Label, ...]:
     """
     plain = [_plain_label(summary) for summary in summaries]
     labels = [
-        replace(label, details=tuple(detail(summary, key) for key in _named(summary, summaries)))
-        for label, summary in zip(plain, summaries, strict=True)
+        replace(label, details=tuple(detail(summary, key) for key in named))
+        for label, summary, named in zip(plain, summaries, _named(summaries), strict=True)
     ]
-    names = [(label, summary.chosen.layers) for label, summary in zip(plain, summaries, strict=True)]
-    for name in sorted(set(names), key=names.index):
-        places = [place for place, other in enumerate(names) if other == name]
+    places_of: defaultdict[tuple[Label, int | None], list[int]] = defaultdict(list)
+    for place, (label, summary) in enumerate(zip(plain, summaries, strict=True)):
+        places_of[label, summary.chosen.layers].append(place)
+    for places in places_of.values():
         if len(places) > 1:
             for place, details in zip(places, _distinguish([summaries[place] for place in places]), strict=True):
                 labels[place] = replace(labels[place], details=details)
@@ -85,39 +86,47 @@ def _plain_label(summary: CellSummary) -> Label:
     return model_label(summary.cell.backbone, summary.chosen.placement, summary.chosen.gate)
 
 
-def _settings_that_differ(summary: CellSummary, together: Sequence[CellSummary]) -> Iterator[Detail]:
-    """Of equal names, what not all have of semantics, encodings, departures and other settings."""
-    for name in ("semantics", "pos_enc_dim"):
-        value = getattr(summary.cell, name)
-        if value is not None and any(getattr(other.cell, name) != value for other in together):
-            yield Detail(key=name, value=str(value))
-    for name, value in summary.cell.departures:
-        if any((name, value) not in other.cell.departures for other in together):
-            yield Detail(key=name, value=value)
-    for name, value in summary.cell.other_settings or ():
-        if any(dict(other.cell.other_settings or ()).get(name, value) != value for other in together):
-            yield Detail(key=name, value=value)
+def _settings_that_differ(together: Sequence[CellSummary]) -> Iterator[tuple[Detail, ...]]:
+    """Of each of several equal names, what not all have of semantics, encodings, departures and other settings."""
+    cells = [summary.cell for summary in together]
+    own = {name: {getattr(cell, name) for cell in cells} for name in ("semantics", "pos_enc_dim")}
+    departing = Counter(departure for cell in cells for departure in set(cell.departures))
+    values: defaultdict[str, set[str]] = defaultdict(set)
+    for name, value in (setting for cell in cells for setting in cell.other_settings or ()):
+        values[name].add(value)
+    for cell in cells:
+        told = {name: getattr(cell, name) for name, found in own.items() if len(found) > 1}
+        yield (
+            *(Detail(key=name, value=str(value)) for name, value in told.items() if value is not None),
+            *(Detail(key=name, value=value) for name, value in cell.departures if departing[name, value] < len(cells)),
+            # A plan of an older version lacks some: then these tell nothing apart.
+            *(Detail(key=name, value=value) for name, value in cell.other_settings or () if len(values[name]) > 1),
+        )
 
 
-def _named(summary: CellSummary, together: Sequence[CellSummary]) -> tuple[str, ...]:
-    """What a name carries: what was searched, and the arms of the gate in which cells that stand together differ."""
+def _named(together: Sequence[CellSummary]) -> list[tuple[str, ...]]:
+    """What each name carries: what was searched, and the arms of the gate in which cells that stand together differ."""
     arms = {
         key
         for key in ("num_clusters", "sigma_m", "unsupervised_weight")
-        if getattr(summary.cell, key) is not None and len({getattr(other.cell, key) for other in together} - {None}) > 1
+        if len({getattr(summary.cell, key) for summary in together} - {None}) > 1
     }
-    return tuple(key for key in DISTINGUISHING if key in summary.searched or key in arms)
+    return [
+        tuple(
+            key
+            for key in DISTINGUISHING
+            if key in summary.searched or (key in arms and getattr(summary.cell, key) is not None)
+        )
+        for summary in together
+    ]
 
 
 def _distinguish(summaries: Sequence[CellSummary]) -> list[tuple[Detail, ...]]:
-    keys = [
-        key
-        for key in DISTINGUISHING
-        if any(key in _named(summary, summaries) for summary in summaries)
-        or len({detail(summary, key) for summary in summaries}) > 1
-    ]
+    named = {key for keys in _named(summaries) for key in keys}
+    keys = [key for key in DISTINGUISHING if key in named or len({detail(summary, key) for summary in summaries}) > 1]
     details = [
-        (*(detail(summary, key) for key in keys), *_settings_that_differ(summary, summaries)) for summary in summaries
+        (*(detail(summary, key) for key in keys), *differing)
+        for summary, differing in zip(summaries, _settings_that_differ(summaries), strict=True)
     ]
     count = Counter(details)
     return [
