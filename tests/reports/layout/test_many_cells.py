@@ -17,7 +17,7 @@ from reports.records.plan import ResultsError
 from reports.summary.labels import Detail, label_cells
 from reports.summary.summarise import CellSummary, summarise
 
-MANY = 4_000
+MANY = 10_000
 EQUAL = 40_000
 
 
