@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,20 +104,22 @@ def cell_names(cells: Iterable[PlannedCell]) -> dict[str, str]:
         model = model_title(cell.backbone, cell.placement, cell.gate)
         groups.setdefault(f"{model} {cell.dataset_title}{_size_title(cell.budget, cell.hidden_dim)}", []).append(cell)
     names: dict[str, str] = {}
+    taken: set[str] = set()
     for base, group in groups.items():
+        forms = {
+            key: form
+            for key, form in _TELLING_APART.items()
+            if len({value_text(getattr(cell, key)) for cell in group}) > 1
+        }
+        count = Counter(setting for cell in group for setting in cell.others.items())
         for cell in group:
             differing = [
-                form.format(value_text(getattr(cell, key)) or "searched")
-                for key, form in _TELLING_APART.items()
-                if len({value_text(getattr(other, key)) for other in group}) > 1
-            ]
-            differing += [
-                f"{key}={value}"
-                for key, value in cell.others.items()
-                if any(other.others.get(key) != value for other in group)
+                *(form.format(value_text(getattr(cell, key)) or "searched") for key, form in forms.items()),
+                *(f"{key}={value}" for key, value in cell.others.items() if count[key, value] < len(group)),
             ]
             name = " ".join([base, *differing])
-            names[cell.id] = name if name not in names.values() else f"{name} ({cell.id})"
+            names[cell.id] = name if name not in taken else f"{name} ({cell.id})"
+            taken.add(names[cell.id])
     return names
 
 

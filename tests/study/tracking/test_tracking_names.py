@@ -54,6 +54,16 @@ def test_cells_that_differ_in_another_setting_are_named_by_it_the_first_one_too(
     ]
 
 
+def test_thousands_of_cells_are_named_without_setting_each_against_each(folder: ResultsFolder) -> None:
+    settings = {"readout": "mean", "head": "mlp", "time_limit_s": None}
+    write_plan(
+        folder,
+        *(planned_cell(f"c{width}", other_settings={**settings, "heads": width}) for width in range(10_000)),
+    )
+    names = cell_names(read_plan(folder.plan_file).cells)
+    assert list(names.values()) == [f"bi-GCN Digits 100k heads={width}" for width in range(10_000)]
+
+
 def test_a_trial_is_named_by_its_fold_and_without_a_plan_by_itself() -> None:
     assert trial_name(record(fold=3), "bi-GCN ENZYMES 100k") == "bi-GCN ENZYMES 100k seed 41 fold 3"
     assert trial_name(record(), None) == "bi-GCN Digits 100k seed 41"
