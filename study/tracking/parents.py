@@ -10,6 +10,7 @@ from study.tracking.changes import RecordChanges
 from study.tracking.content import (
     PARENT_TAG,
     ConfirmResult,
+    MetricRow,
     cell_parameters,
     cell_tags,
     confirm_result,
@@ -42,17 +43,21 @@ class ParentRuns:
         self._plan_file = plan_file
         self._changes = changes
         self._confirmed: dict[str, dict[str, ConfirmResult]] = {}
+        self._summaries: dict[str, list[MetricRow]] = {}
         self._ends: dict[str, float] = {}
         self._started: float | None = None
 
     def remember(self, record: TrialRecord) -> None:
         """Hear of a trial as it is on record now."""
         self._ends[record.cell] = max(end_of(record), self._ends.get(record.cell, 0.0))
-        result = confirm_result(record)
+        result, known = confirm_result(record), self._confirmed.setdefault(record.cell, {})
+        if result == known.get(record.key):
+            return
+        self._summaries.pop(record.cell, None)
         if result is not None:
-            self._confirmed.setdefault(record.cell, {})[record.key] = result
-        elif record.cell in self._confirmed:
-            self._confirmed[record.cell].pop(record.key, None)  # superseded since
+            known[record.key] = result
+        else:
+            del known[record.key]  # superseded since
 
     def open(self, runs: MirroredRuns) -> None:
         """A run for the study and for every cell; what is there already is kept."""
@@ -82,7 +87,7 @@ class ParentRuns:
         """Bring every cell's run up to its confirm trials; whether one had to be made anew, without its trials."""
         anew = False
         for cell in self._plan.cells:
-            run, rows = runs.find("cell", cell.id), summary_metrics(self._confirmed.get(cell.id, {}).values())
+            run, rows = runs.find("cell", cell.id), self._summary_of(cell.id)
             if run is None or SummaryState.of(run.tags) == SummaryState.after(rows):
                 continue
             if SummaryState.of(run.tags).denied_by(rows) or runs.hold_others(run, rows, _FIRST_METRICS):
@@ -93,6 +98,15 @@ class ParentRuns:
             runs.write(run, metrics=[row for row in rows if row.step > there], tags=tags, parameters={})
             run.found = False
         return anew
+
+    def _summary_of(self, cell: str) -> list[MetricRow]:
+        """The cell's summary, worked out anew only where a trial of it has come or gone.
+
+        A pass comes every few seconds, and its time grows with the square of the number of trials.
+        """
+        if cell not in self._summaries:
+            self._summaries[cell] = summary_metrics(self._confirmed.get(cell, {}).values())
+        return self._summaries[cell]
 
     def mark(self, runs: MirroredRuns, status: str, ended_cells: Collection[str]) -> None:
         """Set the status of the study and its cells; ``ended_cells`` are FINISHED all the same."""

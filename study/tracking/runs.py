@@ -149,7 +149,10 @@ class MirroredRuns:
         A mirror that was killed while it sent leaves points of which its state says nothing yet. They may be of epochs
         that the trial has trained again since, at other times: sent beside them, the new ones would double the curve.
         """
-        return run.found and any(point not in rows for name in names for point in self.points(run, name))
+        if not run.found:
+            return False
+        known = set(rows)
+        return any(point not in known for name in names for point in self.points(run, name))
 
     def write(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from read_mirrors import dump, live_runs, query, tags_of
 from study.compaction import compact
 from study.records import write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
-from study.tracking import changes, default_tracking_uri
+from study.tracking import changes, default_tracking_uri, parents
+from study.tracking.content import ConfirmResult, MetricRow, summary_metrics
 
 
 def test_a_second_mirror_of_the_same_folder_changes_nothing(folder: ResultsFolder) -> None:
@@ -29,6 +31,43 @@ def test_a_second_mirror_of_the_same_folder_changes_nothing(folder: ResultsFolde
     for entry in (record(), running("key5", 2)):
         second.sync(entry)
     assert dump(folder) == once
+
+
+def test_a_pass_sums_up_only_cells_whose_trials_have_changed(
+    folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summed: list[list[str]] = []
+
+    def counted(results: Iterable[ConfirmResult]) -> list[MetricRow]:
+        found = list(results)
+        summed.append([result.key for result in found])
+        return summary_metrics(found)
+
+    monkeypatch.setattr(parents, "summary_metrics", counted)
+    seal(folder, record("key0"))
+    mirror = mirror_of(folder)
+    mirror.sync_folder()
+    assert sorted(summed) == [[], ["key0"]]  # a cell each
+    mirror.sync_folder()
+    assert len(summed) == 2
+    seal(folder, record("key1", seed=95))
+    mirror.sync_folder()
+    assert summed[2:] == [["key0", "key1"]]
+    seal(folder, record("key0", status="superseded", reason="the search was extended"))
+    mirror.sync_folder()
+    assert summed[3:] == [["key1"]]
+
+
+def test_points_of_a_long_trial_are_looked_up_not_searched_for(folder: ResultsFolder) -> None:
+    seal(folder, record())
+    runs = mirror_of(folder).connect()
+    run = runs.create("trial", "a long one", 0, {"trial_key": "long"})
+    run.found = True
+    rows = [MetricRow("learning_rate", 0.1, 1000, step) for step in range(1, 20_001)]
+    asked = iter([rows, [*rows, MetricRow("learning_rate", 0.1, 2000, 3)]])
+    runs.points = lambda run, name: next(asked)  # type: ignore[method-assign]
+    assert not runs.hold_others(run, rows, ["learning_rate"])
+    assert runs.hold_others(run, rows, ["learning_rate"])
 
 
 def test_compacting_changes_nothing_in_the_mirror(folder: ResultsFolder) -> None:
