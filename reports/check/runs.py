@@ -71,7 +71,11 @@ def missing_runs(facts: StudyFacts) -> Iterator[Finding]:
     for cell in facts.cells:
         runs = {(trial.seed, trial.fold): trial for trial in cell.current}
         began = [gap for gap in cell.summary.gaps if _unfinished(runs.get((gap.seed, gap.fold)))]
-        ended = [gap for gap in cell.summary.gaps if (gap.seed, gap.fold) in runs and gap not in began]
+        ended = [
+            gap
+            for gap in cell.summary.gaps
+            if (gap.seed, gap.fold) in runs and not _unfinished(runs[gap.seed, gap.fold])
+        ]
         never = [gap for gap in cell.summary.gaps if (gap.seed, gap.fold) not in runs]
         for kind, gaps in ((MISSING_RUN, never), (UNFINISHED_RUN, began), (NO_NUMBER, ended)):
             if gaps:
@@ -95,7 +99,8 @@ def doubled_and_unasked_runs(facts: StudyFacts) -> Iterator[Finding]:
             yield DOUBLED_RUN.in_cell(
                 facts, cell, f"more than one confirm trial of a run: {told}", _all(doubled.values())
             )
-        unasked = {run: trials for run, trials in runs.items() if run not in cell.cell.asked}
+        asked = set(cell.cell.asked)
+        unasked = {run: trials for run, trials in runs.items() if run not in asked}
         if unasked:
             told = ", ".join(run_text(*run) for run in sorted(unasked, key=_order))
             yield UNASKED_RUN.in_cell(

@@ -65,11 +65,7 @@ class Facts:
 
     def count_in_cell(self, cell: str, phase: str, *statuses: str) -> int:
         """Number of trials of ``phase`` in ``cell`` with one of ``statuses``; with none given, with any."""
-        return sum(
-            count
-            for (of, during, status), count in self.by_cell.items()
-            if (of, during) == (cell, phase) and (not statuses or status in statuses)
-        )
+        return sum(self.by_cell.get((cell, phase, status), 0) for status in statuses or self.statuses)
 
 
 def read_facts(results: Path) -> Facts:

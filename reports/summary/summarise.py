@@ -140,7 +140,9 @@ def _summarise_cell(cell: PlanCell, trials: Sequence[Trial]) -> CellSummary:
     confirm = [trial for trial in trials if trial.phase == "confirm"]
     current = current_configuration(confirm)
     runs = {(trial.seed, trial.fold): trial for trial in current}
-    reasons = {run: _reason_of_gap(run, runs.get(run), trials) for run in cell.asked}
+    latest = {(trial.seed, trial.fold): trial for trial in sorted(confirm, key=lambda one: (one.started_at, one.key))}
+    never = _never_started(trials)
+    reasons = {run: _reason_of_gap(runs.get(run), latest.get(run), never) for run in cell.asked}
     usable = [runs[run] for run in cell.asked if reasons[run] is None]
     finished = tuple(_run(trial) for trial in usable)
     train = [run.train for run in finished if run.train is not None]
@@ -200,19 +202,26 @@ def _chosen(cell: PlanCell, current: Sequence[Trial]) -> Chosen:
     )
 
 
-def _reason_of_gap(asked: tuple[int, int | None], run: Trial | None, trials: Sequence[Trial]) -> str | None:
-    """Why the run of a seed and fold gives no number, or None where it does."""
-    others = [trial for trial in trials if trial.phase == "confirm" and (trial.seed, trial.fold) == asked]
-    if run is None and others:
-        last = max(others, key=lambda trial: (trial.started_at, trial.key))
+def _never_started(trials: Iterable[Trial]) -> str:
+    """Why a run of a cell with these trials has no record."""
+    search = Counter(trial.status for trial in trials if trial.phase == "search")
+    counts = ", ".join(f"{count} {status}" for status, count in sorted(search.items()))
+    return f"never started (search: {counts})" if counts else "never started"
+
+
+def _reason_of_gap(run: Trial | None, latest: Trial | None, never: str) -> str | None:
+    """Why a seed and fold give no number, or None where they do.
+
+    ``run`` is their trial of the current configuration, ``latest`` that of any which was begun last; ``never`` says why
+    there is neither.
+    """
+    if run is None and latest is not None:
         return (
-            f"its record {last.key} is of another configuration or of other data (fingerprint "
-            f"{last.data_fingerprint}) than that which was begun last"
+            f"its record {latest.key} is of another configuration or of other data (fingerprint "
+            f"{latest.data_fingerprint}) than that which was begun last"
         )
     if run is None:
-        search = Counter(trial.status for trial in trials if trial.phase == "search")
-        counts = ", ".join(f"{count} {status}" for status, count in sorted(search.items()))
-        return f"never started (search: {counts})" if counts else "never started"
+        return never
     if run.status != "finished":
         return f"{run.status}: {_one_line(run.reason)}" if run.reason else run.status
     if not _is_number(run.test_metric) or run.num_epochs == 0:

@@ -1,6 +1,7 @@
 """Means, spreads and gaps against numbers worked by hand."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -152,3 +153,13 @@ def test_a_record_without_configuration_is_named(tmp_path: Path) -> None:
     record = TrialRecord(**{**vars(trial(cell, 1, 0.5)), "config_json": "{"})
     with pytest.raises(ResultsError, match=f"trial {record.key}: config_json: not readable as JSON"):
         summary_of(tmp_path, cell, [record])
+
+
+def test_gaps_of_many_seeds_are_found_without_looking_through_all_trials_for_each(tmp_path: Path) -> None:
+    cell = vanilla("digits", "gcn", seeds=list(range(4_000)))
+    study = load_results(write_study(tmp_path, [cell], [trial(cell, 0, 0.5), trial(cell, 0, phase="search")]))
+    run, searched = sorted(study.trials, key=lambda one: one.phase)
+    trials = (run, *(replace(searched, key=f"s{number}") for number in range(20_000)))
+    (summary,) = summarise(replace(study, trials=trials))  # takes minutes where each seed looks at every trial
+    assert (summary.finished, len(summary.gaps)) == (1, 3_999)
+    assert {gap.reason for gap in summary.gaps} == {"never started (search: 20000 finished)"}
