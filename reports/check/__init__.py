@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reports.check.choice import choices, edges, tests_in_search
@@ -19,10 +19,10 @@ from reports.check.provenance import (
 from reports.check.runs import cut_short, doubled_and_unasked_runs, missing_runs, search_ends, spreads
 from reports.check.training import rung_orders, still_gates
 from reports.check.values import impossible_values, other_metrics
-from reports.evidence.study_facts import gather
+from reports.evidence.study_facts import StudyFacts, gather
 from reports.records.load import given_once
 
-__all__ = ["CHECKS", "Finding", "Severity", "check", "check_together"]
+__all__ = ["CHECKS", "Finding", "Severity", "check", "check_together", "findings_of"]
 
 CHECKS: tuple[Check, ...] = (
     missing_runs,
@@ -69,7 +69,11 @@ def check_together(results_folders: Iterable[Path]) -> tuple[Finding, ...]:
     """
     results_folders = tuple(results_folders)
     given_once(results_folders)
-    studies = [gather(folder) for folder in results_folders]
+    return findings_of([gather(folder) for folder in results_folders])
+
+
+def findings_of(studies: Sequence[StudyFacts]) -> tuple[Finding, ...]:
+    """The findings of studies whose facts are known."""
     found = [finding for facts in studies for look in CHECKS for finding in look(facts)]
     found += between_studies(studies)
     return tuple(sorted(found, key=lambda finding: finding.severity != "forbids"))

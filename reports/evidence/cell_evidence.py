@@ -19,7 +19,7 @@ from reports.summary.marks import Mark
 from reports.words.plain_text import plain
 from reports.words.prose import METRIC_NAMES, Part
 
-__all__ = ["CellEvidence", "ChoiceEvidence", "SearchEvidence", "TrialEvidence", "code_state", "evidence"]
+__all__ = ["CellEvidence", "ChoiceEvidence", "SearchEvidence", "TrialEvidence", "code_state", "evidence", "evidence_of"]
 
 TEST_COLUMN = 3
 """Of :func:`reports.layout.columns.columns`."""
@@ -119,7 +119,11 @@ def evidence(results_folder: Path) -> tuple[CellEvidence, ...]:
         ResultsError: not the results folder of a study, or a record's configuration or versions are not readable.
         study.records.RecordError: a record of another project or schema version.
     """
-    facts = gather(results_folder)
+    return evidence_of(gather(results_folder), results_folder)
+
+
+def evidence_of(facts: StudyFacts, results_folder: Path) -> tuple[CellEvidence, ...]:
+    """The same of a study whose ``facts`` are known."""
     has_database = (results_folder / DATABASE).exists()
     return tuple(_cell_evidence(facts, cell, has_database) for cell in facts.cells)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reports.layout.result_table import Entry, build_table
+from reports.layout.result_table import Entry, ResultTable, build_table
 from reports.records.details import Details, TrialDetails, load_details
-from reports.records.load import StudyResults, load_results
+from reports.records.load import StudyResults
 from reports.records.plan import PlanCell
 from reports.records.search_plan import SearchPlan, load_search_plans
 from reports.records.used_data import UsedData
@@ -73,9 +73,14 @@ class CellFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyFacts:
-    """A study: its cells in the plan's order, the trials of cells that are not in the plan, its data by fingerprint."""
+    """A study: its cells in the plan's order, the trials of cells that are not in the plan, its data by fingerprint.
+
+    ``results`` and ``table`` are what they were made of.
+    """
 
     study: str
+    results: StudyResults
+    table: ResultTable
     cells: tuple[CellFacts, ...]
     outside: tuple[TrialDetails, ...]
     details: Details
@@ -94,15 +99,15 @@ def gather(results: Path) -> StudyFacts:
         ResultsError: not the results folder of a study, or a record without a readable configuration.
         study.records.RecordError: a record of another project or schema version.
     """
-    study = load_results(results)
-    details = load_details(results)
+    study, details = load_details(results)
     searches = load_search_plans(results)
     trials: defaultdict[str, list[TrialDetails]] = defaultdict(list)
     for trial in details.trials:
         trials[trial.cell].append(trial)
     current = _current_keys(study)
     rows = details.rows([min(keys) for keys in current.values() if keys])
-    entries = {entry.summary.cell.id: entry for entry in build_table(study).entries}
+    table = build_table(study)
+    entries = {entry.summary.cell.id: entry for entry in table.entries}
     cells = tuple(
         _cell_facts(entries[cell.id], searches[cell.id], trials.pop(cell.id, []), current[cell.id], rows)
         for cell in study.plan.cells
@@ -110,6 +115,8 @@ def gather(results: Path) -> StudyFacts:
     outside = tuple(trial for found in trials.values() for trial in found)
     return StudyFacts(
         study=study.plan.study,
+        results=study,
+        table=table,
         cells=cells,
         outside=tuple(sorted(outside, key=lambda trial: (trial.cell, trial.key))),
         details=details,

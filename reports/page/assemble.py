@@ -6,21 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.check import Finding, check, check_together
+from reports.check import Finding, findings_of
 from reports.compare.against_published import beside_published
 from reports.compare.comparison_table import compare_tables
-from reports.evidence.cell_evidence import evidence
-from reports.layout.result_table import ResultTable, build_table
+from reports.evidence.cell_evidence import evidence_of
+from reports.evidence.study_facts import StudyFacts, gather
+from reports.layout.result_table import ResultTable
 from reports.page.cells import plan_rows, result_rows
 from reports.page.content import Page, StudyPart
-from reports.page.facts import read_facts
+from reports.page.facts import facts_of
 from reports.page.findings import shown_findings
 from reports.page.grids import shown_comparisons, shown_published
 from reports.page.markup import written
 from reports.page.pictures import Draw, every_picture, shown_pictures
 from reports.page.render import render_page
 from reports.page.shown import anchor_of_cell, shown_block, shown_evidence, shown_notes
-from reports.records.load import StudyResults, given_once, load_results
+from reports.records.load import StudyResults, given_once
 from reports.records.search_plan import load_search_plans
 from reports.words.prose import caption
 
@@ -57,30 +58,36 @@ def build_page(folders: Sequence[Path], draw: Draw = every_picture) -> Page:
     facing = [study.anchor for study in studies for entry in study.table.entries if entry.faces is not None]
     return Page(
         studies=tuple(_study_part(study, several, draw) for study in studies),
-        between=shown_findings(_findings_between(folders), studies[0].anchor),
+        between=shown_findings(_findings_between([study.facts for study in studies]), studies[0].anchor),
         comparisons=shown_comparisons(compare_tables([study.table for study in studies]), facing),
         published=tuple(shown_published(beside_published(study.results), study.anchor) for study in studies),
     )
 
 
-def _findings_between(folders: Sequence[Path]) -> Iterator[Finding]:
+def _findings_between(studies: Sequence[StudyFacts]) -> Iterator[Finding]:
     """What the check finds of several studies that it finds of none alone."""
-    if len(folders) > 1:
-        alone = {finding for folder in folders for finding in check(folder)}
-        yield from (finding for finding in check_together(folders) if finding not in alone)
+    if len(studies) > 1:
+        alone = {finding for study in studies for finding in findings_of([study])}
+        yield from (finding for finding in findings_of(studies) if finding not in alone)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Study:
     folder: Path
     prefix: str
-    results: StudyResults
-    table: ResultTable
+    facts: StudyFacts
 
     @classmethod
     def read(cls, folder: Path, prefix: str) -> _Study:
-        results = load_results(folder)
-        return cls(folder=folder, prefix=prefix, results=results, table=build_table(results))
+        return cls(folder=folder, prefix=prefix, facts=gather(folder))
+
+    @property
+    def results(self) -> StudyResults:
+        return self.facts.results
+
+    @property
+    def table(self) -> ResultTable:
+        return self.facts.table
 
     def anchor(self, cell: str) -> str:
         return anchor_of_cell(self.prefix, cell)
@@ -89,7 +96,7 @@ class _Study:
 def _study_part(study: _Study, several: bool, draw: Draw) -> StudyPart:
     plan, entries = study.results.plan, study.table.entries
     summaries = [entry.summary for entry in entries]
-    facts = read_facts(study.folder)
+    facts = facts_of(study.facts.details.table)
     metrics = {cell.id: cell.metric for cell in plan.cells}
     return StudyPart(
         prefix=study.prefix,
@@ -103,10 +110,11 @@ def _study_part(study: _Study, several: bool, draw: Draw) -> StudyPart:
         blocks=tuple(shown_block(block, study.prefix) for block in study.table.blocks),
         notes=shown_notes(study.table.notes),
         cells=result_rows(entries, study.anchor),
-        findings=shown_findings(check(study.folder), study.anchor),
+        findings=shown_findings(findings_of([study.facts]), study.anchor),
         pictures=shown_pictures(draw(study.folder), study.prefix),
         plan=plan_rows(entries, facts, load_search_plans(study.folder), study.anchor),
         evidence=tuple(
-            shown_evidence(cell, metrics[cell.cell], study.anchor(cell.cell)) for cell in evidence(study.folder)
+            shown_evidence(cell, metrics[cell.cell], study.anchor(cell.cell))
+            for cell in evidence_of(study.facts, study.folder)
         ),
     )

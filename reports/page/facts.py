@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+
+import pyarrow as pa
 
 from reports.evidence.cell_evidence import code_state
-from reports.records.load import load_records
 
 PHASES = ("search", "confirm")
 STATUSES = ("finished", "pruned", "diverged", "failed", "running", "superseded")
@@ -68,13 +68,9 @@ class Facts:
         return sum(self.by_cell.get((cell, phase, status), 0) for status in statuses or self.statuses)
 
 
-def read_facts(results: Path) -> Facts:
-    """The facts of the study in the folder ``results``.
-
-    Raises:
-        ResultsError, study.records.RecordError: as :func:`reports.records.load.load_records`.
-    """
-    columns = load_records(results, _COLUMNS).select(list(_COLUMNS)).to_pydict()
+def facts_of(records: pa.Table) -> Facts:
+    """The facts of a study of these ``records``, which have all columns but the epochs."""
+    columns = records.select(list(_COLUMNS)).to_pydict()
     by_cell = Counter(zip(columns["cell"], columns["phase"], columns["status"], strict=True))
     trials: Counter[tuple[str, str]] = Counter()
     for (_, phase, status), count in by_cell.items():

@@ -17,7 +17,7 @@ from reports.evidence.chosen import went_all_the_way
 from reports.layout.result_table import Entry, build_table
 from reports.pictures.names import CellNames, names_of, panel_of, panel_title
 from reports.pictures.style import Styles
-from reports.records.load import load_records, load_results
+from reports.records.load import load_results_with
 from reports.records.plan import PlanCell
 from reports.records.search_plan import SearchPlan, load_search_plans
 from study.records import SCHEMA
@@ -143,11 +143,10 @@ def load_material(results: Path) -> Material:
     Raises:
         ResultsError: not the results folder of a study. study.records.RecordError: a record cannot be read.
     """
-    study = load_results(results)
     searches = load_search_plans(results)
     searched = {search_range.name for plan in searches.values() for search_range in plan.ranges or ()}
     settings = sorted((searched | {"placement", "budget", "num_clusters", "sigma_m"}) & set(SCHEMA.names))
-    table = load_records(results, (*_PLAIN, *settings, *(f"epochs.list.element.{name}" for name in CURVES)))
+    study, table = load_results_with(results, (*_PLAIN, *settings, *(f"epochs.list.element.{name}" for name in CURVES)))
     trials: defaultdict[tuple[str, str], list[DrawnTrial]] = defaultdict(list)
     rows = table.drop_columns("epochs").to_pylist()
     for row, curves in zip(rows, _curves(table.column("epochs")), strict=True):

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.records.load import RECORDS_FOLDER, load_records
+from reports.records.load import RECORDS_FOLDER, StudyResults, load_results_with
 from study.records import RECORD_FILE, SCHEMA
 
 CURVES = ("val_metric", "gate_std")
@@ -86,15 +86,15 @@ class Details:
             yield row["key"], tuple((epoch["epoch"], epoch[value]) for epoch in row["epochs"])
 
 
-def load_details(results: Path) -> Details:
-    """The records of the folder ``results``.
+def load_details(results: Path) -> tuple[StudyResults, Details]:
+    """The study in the folder ``results``, and its records in detail.
 
     Raises:
-        ResultsError, study.records.RecordError: as :func:`reports.records.load.load_records`.
+        ResultsError, study.records.RecordError: as :func:`reports.records.load.load_results`.
     """
     plain = [name for name in SCHEMA.names if name != "epochs"]
-    table = load_records(
-        results, (*plain, RECORD_FILE, *(f"epochs.list.element.{name}" for name in ("epoch", *CURVES)))
+    study, table = load_results_with(
+        results, (*plain, RECORD_FILE, *(f"epochs.list.element.{name}" for name in CURVES))
     )
     counts = pc.list_value_length(table.column("epochs")).to_pylist()
     names = [entry.name for entry in fields(TrialDetails) if entry.name != "num_epochs"]
@@ -103,4 +103,4 @@ def load_details(results: Path) -> Details:
         TrialDetails(**dict(zip(names, values, strict=True)), num_epochs=count)
         for *values, count in zip(*columns, counts, strict=True)
     )
-    return Details(trials=tuple(trials), table=table)
+    return study, Details(trials=tuple(trials), table=table)

@@ -86,6 +86,19 @@ def load_results(results: Path) -> StudyResults:
         return StudyResults(plan=plan, trials=tuple(trial for table in tables for trial in _trials(table)), data=data)
 
 
+def load_results_with(results: Path, columns: Sequence[str]) -> tuple[StudyResults, pa.Table]:
+    """As :func:`load_results`, and a table of these further ``columns``, as :func:`load_records` gives it.
+
+    The records, which may be a hundred thousand files, are read once for both.
+
+    Raises:
+        ResultsError, study.records.RecordError: as :func:`load_results`.
+    """
+    plan, data = load_plan(results), load_used_data(results)
+    table = load_records(results, (*_PLAIN_COLUMNS, _EPOCH_COLUMN, *columns))
+    return StudyResults(plan=plan, trials=tuple(_trials(table)), data=data), table
+
+
 def load_records(results: Path, columns: Sequence[str]) -> pa.Table:
     """The given ``columns`` of every record of a study, a row a trial, ordered by key; read from the files alone.
 
