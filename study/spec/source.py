@@ -11,6 +11,9 @@ from ruamel.yaml.constructor import ConstructorError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+MOST_VALUES = 200_000
+"""In a study file: ten lists of ten aliases each, all of the list before, are ten thousand million values."""
+
 KeyPath = tuple[str | int, ...]
 """Where a value stands: keys of mappings and indices of lists, from the top of the file."""
 
@@ -113,6 +116,9 @@ class _Reading:
     ancestors: tuple[Node, ...] = ()
 
     def inside(self, node: Node, path: KeyPath) -> _Reading:
+        if len(self.lines) > MOST_VALUES:
+            expected = f"at most {MOST_VALUES:,}; an alias stands for all that its anchor holds"
+            raise self.source.error(path, f"found more than {MOST_VALUES:,} values up to here, expected {expected}")
         if any(node is ancestor for ancestor in self.ancestors):
             raise self.source.error(path, "found an alias of a value that holds it, expected a value")
         return _Reading(self.yaml, self.lines, self.source, (*self.ancestors, node))

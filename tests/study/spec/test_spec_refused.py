@@ -87,6 +87,15 @@ def test_the_first_error_in_the_file_is_told() -> None:
         read_study(text, "f.yaml")
 
 
+def test_aliases_of_aliases_of_which_no_memory_holds_all_values() -> None:
+    lines = ["name: f", "a0: &a0 [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"]
+    lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 12)]
+    with pytest.raises(
+        SpecError, match=r"^f.yaml:\d+: a\d[^ ]*: found more than 200,000 values up to here, expected at"
+    ):
+        read_study("\n".join(lines), "f.yaml")
+
+
 def test_alias_to_itself() -> None:
     with pytest.raises(SpecError, match=r"^f.yaml:1: arms.arms: found an alias of a value that holds it"):
         read_study("arms: &a {arms: *a}", "f.yaml")
