@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bimp.config import Phase, TrialConfig, trial_key
 from study.choice import Outcome, best_outcome
+from study.ended_trials import EndedTrial
 from study.journal import JournalEntry, JournalError, WrittenEntry
 from study.plan import Cell, resolve
-from study.records import EpochRecord, TrialRecord
+from study.records import TrialRecord
 from study.search import CellRungs, CellSampler, Proposal
 from study.space import wrong_sample
 from study.spec import StudySpec
@@ -55,10 +57,10 @@ class CellRun:
         self.tally = CellTally()
         self.asked = 0
         self.outcomes: dict[str, Outcome] = {}
-        self.confirmed: dict[str, TrialRecord] = {}
+        self.confirmed: dict[str, EndedTrial] = {}
         self.confirm_keys: tuple[str, ...] = ()
         self.search_ended = False
-        self._superseded: list[TrialRecord] = []
+        self._superseded: set[str] = set()
         self._spec = spec
         self._fingerprint = fingerprint
         self._searched: dict[str, PlannedTrial] = {}
@@ -111,9 +113,9 @@ class CellRun:
         self._choose_when_complete()
         return entry, trial if is_new else None
 
-    def take_superseded(self) -> list[TrialRecord]:
-        """Confirm records of a configuration that is no longer the chosen one; each is given once."""
-        superseded, self._superseded = self._superseded, []
+    def take_superseded(self) -> set[str]:
+        """Keys of confirm trials of a configuration that is no longer the chosen one; each is given once."""
+        superseded, self._superseded = self._superseded, set()
         return superseded
 
     # ---- what it hears
@@ -122,40 +124,40 @@ class CellRun:
         """Whether a search trial goes on after ``epoch``; compared with this cell's trials only."""
         return self._rungs.keeps(key, epoch, val_metric)
 
-    def take(self, record: TrialRecord) -> None:
+    def take(self, ended: EndedTrial) -> None:
         """Hear how a trial of this cell ended."""
-        self.tally.add(record, self.direction)
-        if record.phase == "confirm":
-            self.confirmed[record.key] = record
+        self.tally.add(ended, self.direction)
+        if ended.phase == "confirm":
+            self.confirmed[ended.key] = ended
             return
-        outcome = Outcome.of(record)
-        self.outcomes[record.key] = outcome
-        for number in self._numbers[record.key]:
+        outcome = Outcome.of(ended)
+        self.outcomes[ended.key] = outcome
+        for number in self._numbers[ended.key]:
             self._require_sampler().tell(number, outcome)
         self._choose_when_complete()
 
-    def begin(self, entries: list[WrittenEntry], sealed: dict[str, TrialRecord], live: dict[str, TrialRecord]) -> None:
-        """Take up what earlier starts left: the cell's journal, its sealed records and its unfinished ones.
+    def begin(self, entries: list[WrittenEntry], sealed: dict[str, EndedTrial], live: dict[str, TrialRecord]) -> None:
+        """Take up what earlier starts left: the cell's journal, its trials that ended and its unfinished records.
 
         Raises:
             JournalError: an entry holds another trial than this study has now.
         """
         self.confirmed = {
-            key: record for key, record in sealed.items() if record.phase == "confirm" and record.cell == self.cell.id
+            key: ended for key, ended in sealed.items() if ended.phase == "confirm" and ended.cell == self.cell.id
         }
         for written in entries:
             self._replay(written, sealed, live)
         self._choose_when_complete()
 
-    def _replay(self, written: WrittenEntry, sealed: dict[str, TrialRecord], live: dict[str, TrialRecord]) -> None:
+    def _replay(self, written: WrittenEntry, sealed: dict[str, EndedTrial], live: dict[str, TrialRecord]) -> None:
         trial, is_new = self._ask_again(written)
-        record = sealed.get(trial.key)
-        for epoch in _judged_epochs(record, live.get(trial.key)):
-            self.keeps(trial.key, epoch.epoch, epoch.val_metric)
-        if record is not None:
+        ended = sealed.get(trial.key)
+        for epoch, val_metric in enumerate(_judged(ended, live.get(trial.key)), start=1):
+            self.keeps(trial.key, epoch, val_metric)
+        if ended is not None:
             if is_new:
-                self.tally.add(record, self.direction)
-            self.outcomes[trial.key] = Outcome.of(record)
+                self.tally.add(ended, self.direction)
+            self.outcomes[trial.key] = Outcome.of(ended)
             self._require_sampler().tell(written.entry.number, self.outcomes[trial.key])
         elif is_new:
             self._resumable.append(trial)
@@ -204,11 +206,11 @@ class CellRun:
         planned = self._confirm_trials()
         self.confirm_keys = tuple(trial.key for trial in planned)
         self._confirm.extend(trial for trial in planned if trial.key not in self.confirmed)
-        for key, record in self.confirmed.items():
+        for key, ended in self.confirmed.items():
             if key in self.confirm_keys:
-                self.tally.add(record, self.direction)
+                self.tally.add(ended, self.direction)
             else:
-                self._superseded.append(record)
+                self._superseded.add(key)
 
     def _confirm_trials(self) -> list[PlannedTrial]:
         if self._sampler is None:
@@ -251,12 +253,12 @@ class CellRun:
         return self._sampler
 
 
-def _judged_epochs(sealed: TrialRecord | None, live: TrialRecord | None) -> tuple[EpochRecord, ...]:
-    """The epochs after which the rungs heard of a trial, as far as is known.
+def _judged(ended: EndedTrial | None, live: TrialRecord | None) -> Sequence[float]:
+    """The validation metrics, epoch by epoch, of which the rungs heard for a trial, as far as is known.
 
     Of an unfinished trial nobody knows whether they heard of its last one: its worker reports that epoch again, and
     is judged then.
     """
-    if sealed is not None:
-        return sealed.epochs
-    return live.epochs[:-1] if live is not None else ()
+    if ended is not None:
+        return ended.val_metrics
+    return [epoch.val_metric for epoch in live.epochs[:-1]] if live is not None else ()

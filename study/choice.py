@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bimp.tasks import Direction
-from study.records import Status, TrialRecord
+from study.ended_trials import EndedTrial
+from study.records import Status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +23,9 @@ class Outcome:
     metric: float | None
 
     @classmethod
-    def of(cls, record: TrialRecord) -> Outcome:
-        """The outcome that a sealed record holds."""
-        return cls.told(record.key, record.status, record.num_epochs, record.val_metric)
+    def of(cls, ended: EndedTrial) -> Outcome:
+        """The outcome of a trial that has ended."""
+        return cls.told(ended.key, ended.status, ended.num_epochs, ended.val_metric)
 
     @classmethod
     def told(cls, key: str, status: Status, epochs: int, val_metric: float | None) -> Outcome:

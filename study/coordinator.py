@@ -17,11 +17,12 @@ from bimp.stack.network import can_be_stacked
 from study.assignment import TrialAssignment
 from study.attempts import newest_record
 from study.cell_run import CellRun, PlannedTrial
+from study.ended_trials import EndedTrial, ended_trials
 from study.journal import Journal, WrittenEntry
 from study.out_of_memory import MemoryPlace
 from study.plan import StudyPlan
 from study.progress import StudyView, study_view
-from study.records import TrialRecord, read_records, write_record
+from study.records import TrialRecord, record_tables, records_in, write_record
 from study.results import ResultsFolder, attempt_name
 from study.sealing import seal
 from study.spec import StudySpec
@@ -145,7 +146,7 @@ class StudyCoordinator:
         del self.live[key]
         self._stays.end(key, record.seconds)
         self._pruned_at.pop(key, None)
-        self.cells[assignment.cell].take(record)
+        self.cells[assignment.cell].take(EndedTrial.of(record))
         self._retire(self.cells[assignment.cell])
         return record
 
@@ -205,10 +206,11 @@ class StudyCoordinator:
 
     def _take_up(self) -> None:
         self._journal.begin()
-        sealed: dict[str, TrialRecord] = {}
-        for record in read_records(self._folder.records):
-            if record.status not in ("failed", "superseded"):
-                sealed[record.key] = record
+        sealed = {
+            ended.key: ended
+            for ended in ended_trials(self._folder.records)
+            if ended.status not in ("failed", "superseded")
+        }
         live = self._unfinished(sealed)
         entries: dict[str, list[WrittenEntry]] = defaultdict(list)
         for written in self._journal.written_entries():
@@ -234,7 +236,11 @@ class StudyCoordinator:
 
     def _retire(self, run: CellRun) -> None:
         """Take confirm records of a configuration that lost its place out of the tables; they stay on record."""
-        for record in run.take_superseded():
-            reason = "the search was extended and chose another configuration"
-            superseded = replace(record, status="superseded", reason=reason)
-            self._write(partial(write_record, superseded, self._folder.record(record.key)))
+        if keys := run.take_superseded():
+            self._write(partial(_supersede, self._folder, keys))
+
+
+def _supersede(folder: ResultsFolder, keys: set[str]) -> None:
+    reason = "the search was extended and chose another configuration"
+    for record in [record for table in record_tables(folder.records, keys=keys) for record in records_in(table)]:
+        write_record(replace(record, status="superseded", reason=reason), folder.record(record.key))

@@ -27,8 +27,8 @@ class CellGoal:
     last_rung: int | None = None
 
 
-class EndedTrial(Protocol):
-    """What a tally needs of a sealed record; as in :class:`study.records.TrialRecord`."""
+class CountedTrial(Protocol):
+    """What a tally needs of a sealed record; as in :class:`study.ended_trials.EndedTrial`."""
 
     @property
     def phase(self) -> str: ...
@@ -57,7 +57,7 @@ class CellTally:
     furthest_pruned: int = 0
     causes: Causes = field(default_factory=Causes)
 
-    def add(self, record: EndedTrial, direction: Direction) -> None:
+    def add(self, record: CountedTrial, direction: Direction) -> None:
         """Count one sealed record."""
         self.seconds += record.seconds
         if record.status in ("failed", "diverged"):
