@@ -22,6 +22,9 @@ what is sent between driver and workers. Of Python the minor version counts."""
 ANSWER_WITHIN_S = 300.0
 """How long nodes may take to start a process that loads torch, and to say what they have."""
 
+ASKED_AGAIN = 2
+"""How often a node is asked once more whose process died before it answered."""
+
 ALLOW_DIFFERENCES = "--allow-version-differences"
 
 
@@ -108,8 +111,9 @@ def ask_nodes(nodes: Sequence[Mapping[str, Any]]) -> dict[str, NodeFound]:
     import ray  # after prepare_environment
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    # A process of its own, which ends: no trial is to run in one that has looked at all GPUs.
-    ask = ray.remote(num_cpus=0, max_retries=0, max_calls=1)(look_at_node)
+    # A process of its own, which ends: no trial is to run in one that has looked at all GPUs. Where it dies before it
+    # has answered, as on a machine whose memory is short for a moment, another is asked.
+    ask = ray.remote(num_cpus=0, max_retries=ASKED_AGAIN, max_calls=1)(look_at_node)
     asked = {
         name_of(node): ask.options(
             scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import ray
 from conftest import TINY, Studies
 from started import run_study
 
@@ -24,6 +26,7 @@ from benchmarks.faults.node_scenarios import (
 from benchmarks.faults.nodes import LoopbackCluster, cluster
 from benchmarks.faults.scene import Stage
 from benchmarks.faults.seen import Seen
+from study import node_check
 from study.journal import Journal
 
 pytestmark = pytest.mark.system
@@ -96,6 +99,27 @@ def test_other_libraries_and_gpus_that_torch_cannot_use_are_refused(
     # Only the node on which a trial fits is asked.
     assert re.match(rf"error: node \S+ \({gpu.id[:8]}\): trials ask for a GPU, and its torch finds none; ", line)
     assert "--on-cpu" in line
+
+
+def test_a_node_whose_process_dies_before_it_answers_is_asked_again(
+    nodes: LoopbackCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes.join(cpus=1)
+    died = tmp_path / "died"
+
+    def look_at_node() -> str:
+        if not died.exists():
+            died.touch()
+            os._exit(1)
+        return "found"
+
+    monkeypatch.setattr(node_check, "look_at_node", look_at_node)
+    ray.init(address=nodes.address, log_to_driver=False)
+    try:
+        asked = ray.nodes()[:1]
+        assert node_check.ask_nodes(asked) == {node_check.name_of(asked[0]): "found"}
+    finally:
+        ray.shutdown()
 
 
 def test_auto_says_which_cluster_it_joined(studies: Studies, nodes: LoopbackCluster, tmp_path: Path) -> None:
