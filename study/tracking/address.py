@@ -31,7 +31,9 @@ _TALKATIVE = {
 }
 _LONGEST_FOLDER_NAME = 150
 _LONGEST_ERROR = 300
-_SECRET_KEY = r"(?=[^=&;?]*?(?:pass|pwd|token|secret|key|sig|auth|cred))[^=&;?]*+"
+_SECRET_KEY = r"(?=[^=&;]*?(?:pass|pwd|token|secret|key|sig|auth|cred))[^=&;]*+"
+_NAME_BEGINS = r"(?:(?<=[&;])|(?<![^=&;])[^=&;?]*+\?)"
+"""Of a parameter: tried once between two of ``=&;``, so that a long text takes no longer than its length."""
 
 
 class MirrorError(ValueError):
@@ -104,7 +106,7 @@ def masked(tracking_uri: str) -> str:
         return tracking_uri
     # Greedy up to the last @: a password that holds / or @ unescaped must not show in part.
     without_password = re.sub(r"^([^:/?#]++://)([^:@?]*+)(:?)[^?]*@", _mask_authority, tracking_uri)
-    return re.sub(rf"([?&;]{_SECRET_KEY}=)[^&;]*", r"\1***", without_password, flags=re.IGNORECASE)
+    return re.sub(rf"({_NAME_BEGINS}{_SECRET_KEY}=)[^&;]*", r"\1***", without_password, flags=re.IGNORECASE)
 
 
 def masked_text(text: str, tracking_uri: str) -> str:

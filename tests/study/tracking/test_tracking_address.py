@@ -55,6 +55,8 @@ def test_a_server_without_a_host_or_port_is_refused(uri: str) -> None:
         ),
         ("mysql://:secret@host/db", "mysql://:***@host/db"),
         ("https://host/?access_TOKEN=secret", "https://host/?access_TOKEN=***"),
+        ("https://host/?token?x=secret&a=b?key=secret", "https://host/?token?x=***&a=b?key=***"),
+        ("mssql://host;pwd=secret;a=b", "mssql://host;pwd=***;a=b"),
     ],
 )
 def test_an_address_is_printed_without_its_secrets(uri: str, shown: str) -> None:
