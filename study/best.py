@@ -13,7 +13,7 @@ from study.found_study import require_study
 from study.journal import Journal
 from study.plan import Cell, StudyPlan, plan, resolve
 from study.recorded_configuration import recorded_configuration
-from study.records import TrialRecord, read_columns, record_tables, records_in
+from study.records import TrialRecord, read_columns, read_records
 from study.results import ResultsFolder
 from study.spec import StudySpec, load_study
 
@@ -164,5 +164,4 @@ def _given(cell: Cell, spec: StudySpec, trial: TrialRecord | None) -> BestConfig
 
 def _records(folder: ResultsFolder, keys: Set[str]) -> dict[str, TrialRecord]:
     """The records of ``keys``, by key; whole ones are read of these alone."""
-    tables = record_tables(folder.records, keys=keys)
-    return {record.key: record for table in tables for record in records_in(table)}
+    return {record.key: record for record in read_records(folder.records, keys=keys)}

@@ -22,7 +22,7 @@ from study.journal import Journal, WrittenEntry
 from study.out_of_memory import MemoryPlace
 from study.plan import StudyPlan
 from study.progress import StudyView, study_view
-from study.records import TrialRecord, record_tables, records_in, write_record
+from study.records import TrialRecord, read_records, write_record
 from study.results import ResultsFolder, attempt_name
 from study.sealing import seal
 from study.spec import StudySpec
@@ -242,5 +242,5 @@ class StudyCoordinator:
 
 def _supersede(folder: ResultsFolder, keys: set[str]) -> None:
     reason = "the search was extended and chose another configuration"
-    for record in [record for table in record_tables(folder.records, keys=keys) for record in records_in(table)]:
+    for record in list(read_records(folder.records, keys=keys)):
         write_record(replace(record, status="superseded", reason=reason), folder.record(record.key))

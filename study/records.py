@@ -65,13 +65,13 @@ class _Vanished(Exception):  # noqa: N818 - no error: somebody compacted the fol
     pass
 
 
-def read_records(folder: Path, phase: str | None = None) -> Iterator[TrialRecord]:
-    """Every record in ``folder``, or those of ``phase`` alone, each trial once, ordered by key.
+def read_records(folder: Path, phase: str | None = None, keys: Set[str] | None = None) -> Iterator[TrialRecord]:
+    """Every record in ``folder``, or those of ``phase`` or ``keys`` alone, each trial once, ordered by key.
 
     Raises:
         RecordError: a file is cut, foreign, of another schema version, or misnamed.
     """
-    for table in record_tables(folder):
+    for table in record_tables(folder, keys=keys):
         yield from records_in(table if phase is None else table.filter(pc.equal(table.column("phase"), phase)))
 
 
