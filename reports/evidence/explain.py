@@ -125,7 +125,9 @@ def _mlflow(trials: Iterable[TrialEvidence]) -> list[str]:
     pages = [trial.mlflow_page for trial in trials if trial.mlflow_page]
     if not pages:
         return lines
-    return [*lines, "or, where the database in the results folder is served (run_study.py status tells how):", *pages]
+    # The same command again trains nothing and says it too.
+    served = "or, where the database in the results folder is served (the last lines of `run_study.py run` tell how):"
+    return [*lines, served, *pages]
 
 
 def _aligned(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

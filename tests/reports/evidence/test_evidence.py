@@ -58,7 +58,10 @@ def test_a_page_of_mlflow_is_named_only_where_there_is_a_database(tmp_path: Path
     assert "/#/experiments" not in text
     assert "is served" not in text
     (results / "mlflow.db").touch()
-    assert "/#/experiments/1/runs" in explain(results, "zinc-gcn-none-L4-100000")
+    text = explain(results, "zinc-gcn-none-L4-100000")
+    assert "/#/experiments/1/runs" in text
+    # The one command that says how to serve it (study.outcome).
+    assert "(the last lines of `run_study.py run` tell how)" in text
 
 
 def test_accuracy_is_in_per_cent_in_the_number_and_a_fraction_in_its_trials(tmp_path: Path) -> None:
