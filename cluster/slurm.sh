@@ -8,9 +8,9 @@
 #     STUDY      the study file (needed)
 #     RESULTS    the results: a folder that every machine sees, or s3://...     results/NAME OF THE STUDY
 #     DATA       the prepared datasets, as the driver sees them                  data
-#     SCRATCH    a disk of each machine: data is pulled there, and Ray works there   /tmp
+#     SCRATCH    a disk of each machine, to which data is pulled                 /tmp
 #     VENV       the environment with the libraries, on every machine            .venv
-#     MLFLOW     of a tracking server; else mlflow.db in the results
+#     MLFLOW     URI of a tracking server                                        mlflow.db in the results
 #
 # The machines, for the whole job. One task a machine: Ray shares out its cores and GPUs among trials.
 #SBATCH --job-name=bimp-study

@@ -14,7 +14,7 @@ KEY_COMMENTS: dict[str, str] = {
     "num_clusters": "K of the soft assignment",
     "sigma_m": "sensitivity of the modular gradient",
     "unsupervised_weight": "of the min-cut and orthogonality loss",
-    "readout": "how node rows become a graph's; without effect on node tasks",
+    "readout": "how node rows become a graph's; without effect on node and edge tasks",
     "head": "three layers (mlp) or one (linear)",
     "semantics": "which reading of the paper; settings beside it depart from that",
     "batch_size": "graphs in a step",

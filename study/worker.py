@@ -3,7 +3,8 @@
 What it reports is one of these:
 
 - ``epoch``, ``val_metric``, ``ended``: one more epoch (:class:`study.live_trial.TrialProgress`);
-- ``epochs``, ``done``: one more epoch of trials that are trained together (:class:`study.together.TogetherProgress`);
+- ``epochs``, ``on_record``: one more epoch of trials that are trained together, and those whose end is on record
+  (:class:`study.together.TogetherProgress`);
 - ``came_apart``: the cause for which such trials cannot be, and are to be tried one by one;
 - ``store_trouble``: the results folder refuses for now, and the trial waits (:class:`study.store.StoreTrouble`);
 - ``out_of_memory``, ``cause``: memory ran out beside other trials, and the trial ended here without a last word;

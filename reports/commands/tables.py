@@ -21,7 +21,7 @@ def tables(
     results: Annotated[list[Path] | None, RESULTS] = None,
     out: Annotated[
         Path | None,
-        place_option("Folder to write to, or its URL. [default: tables in the first RESULTS]"),
+        place_option("Folder to write to, or its URL. [default: tables, in the first RESULTS if there is one]"),
     ] = None,
     layout: Annotated[
         list[str] | None,
