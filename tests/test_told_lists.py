@@ -11,8 +11,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import typer
 
 import reports.check
+import run_study
+from bimp.data.manifest import Manifest
+from bimp.data.sources import SOURCES
+from bimp.data.statistics import DatasetStatistics
 from bimp.semantics import SETTINGS
 from bimp.tasks import TASKS
 from reports.check.finding import Kind
@@ -144,6 +149,21 @@ def test_the_protocol_of_every_dataset_is_told() -> None:
         )
         for name, task in TASKS.items()
     }
+
+
+def test_every_maker_of_a_dataset_is_told_the_default_first() -> None:
+    told = {name: named(row[2]) for row in rows(section(page("data"), "## Which there are")) for name in named(row[0])}
+    assert told == {name: [source.maker for source in sources] for name, sources in SOURCES.items()}
+    option = next(
+        each for each in typer.main.get_command(run_study.app).commands["prepare"].params if each.name == "maker"
+    )
+    assert {maker for makers in told.values() for maker in makers} <= set(re.findall(r"\w+", option.help))
+
+
+def test_every_key_of_a_manifest_is_told() -> None:
+    written = {"format", "fingerprint", *(entry.name for entry in fields(Manifest))}
+    kept = {entry.name for entry in fields(DatasetStatistics)}
+    assert set(first_names(section(page("data"), "## A prepared folder"))) == written | kept
 
 
 def test_every_kind_of_finding_is_told_with_its_gravity() -> None:

@@ -32,7 +32,8 @@ def prepare(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Way to the graphs: benchmark, generated, images or tours. [default: what --from or --seed fits]",
+            help="Way to the graphs: benchmark, generated, images, tours or library. "
+            "[default: what --from or --seed fits]",
         ),
     ] = None,
     trust: Annotated[
