@@ -44,7 +44,7 @@ def prepare(
         maker: which of the dataset's sources; None: the one that made what is there, else see
             :func:`bimp.data.sources.choose_source`.
         raw: folder with raw files placed by hand; None: a benchmark's graphs are downloaded, the others need none.
-        trust: read pickles whose checksum is not known.
+        trust: read pickles placed by hand, which runs what is in them.
         seed: of a drawn dataset; None: its default.
         size: graphs to train on, of a dataset without folds; None: as published.
         positional_encodings: Laplacian positional encodings a node.

@@ -130,7 +130,7 @@ def require_trust(dataset: str, path: Path, trust: bool) -> None:
     """
     if not trust:
         raise DataError(
-            f"{path}: found a pickle of unknown checksum, and reading a pickle runs what is in it; if you know where "
+            f"{path}: found a pickle, and reading it runs what is in it; if you know where "
             f"it comes from, run `run_study.py prepare {dataset} --from PATH --trust`"
         )
 

@@ -89,7 +89,7 @@ class Source(ABC):
         Args:
             parameters: from :meth:`parameters`.
             raw: folder of files placed by hand, never written to; None: download what is needed.
-            trust: whether the user vouches for pickles whose checksum is not known.
+            trust: whether the user vouches for the pickles in ``raw``.
             workspace: an empty folder for files on the way; removed afterwards.
             processes: how many processes may work at once; the graphs do not depend on it.
 

@@ -37,7 +37,7 @@ def prepare(
         ),
     ] = None,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Unpickle raw files of unknown checksum: this may run code in them.")
+        bool, typer.Option("--trust", help="Unpickle the files in --from: this may run code in them.")
     ] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of a generated dataset. [default: 0]")] = None,
     size: Annotated[
