@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from bimp.derived import derived, to_keep
+from bimp.edge_blocks import Block, blocks_of
 from bimp.edge_orders import EdgeOrders
 from bimp.gated_runs import GatedRuns
 from bimp.head_runs import HeadRuns
 from bimp.padding import Padding, RealRows
-
-BLOCK_EDGES = 8192
-"""Edges of a block: a few rows for each fit into a core's cache, and a block is worth the calls that it takes."""
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Consecutive nodes and all edges into them.
-
-    Attributes:
-        nodes, edges: which rows of the batch they are.
-        source, destination: u and v of each edge, ``[edges of the block]``.
-        starts: where the edges into each node begin, counted within the block, and where the last ones end.
-        places: 0 to the number of edges of the block, less one.
-    """
-
-    nodes: slice
-    edges: slice
-    source: Tensor
-    destination: Tensor
-    starts: Tensor
-    places: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,25 +245,8 @@ class Adjacency:
 
     @derived
     def blocks(self) -> tuple[Block, ...]:
-        """All nodes in blocks of about ``BLOCK_EDGES`` edges, none of them empty of nodes."""
-        multiples = torch.tensor(range(BLOCK_EDGES, self.num_edges, BLOCK_EDGES), device=self.starts.device)
-        inner = torch.searchsorted(self.starts, multiples, right=True).tolist()
-        bounds = sorted({0, *(node for node in inner if node < self.num_nodes), self.num_nodes})
-        ends = self.starts[bounds].tolist()
-        return tuple(
-            self._block(slice(*nodes), slice(*edges))
-            for nodes, edges in zip(pairwise(bounds), pairwise(ends), strict=True)
-        )
-
-    def _block(self, nodes: slice, edges: slice) -> Block:
-        return Block(
-            nodes=nodes,
-            edges=edges,
-            source=self.source[edges],
-            destination=self.destination[edges],
-            starts=self.starts[nodes.start : nodes.stop + 1] - edges.start,
-            places=self.each_edge[: edges.stop - edges.start],
-        )
+        """All nodes in blocks, each with the edges into its nodes."""
+        return blocks_of(self.source, self.destination, self.starts)
 
 
 def _starts(ascending: Tensor, num_nodes: int) -> Tensor:

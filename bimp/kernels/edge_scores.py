@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bimp.adjacency import BLOCK_EDGES, Adjacency
+from bimp.adjacency import Adjacency
+from bimp.edge_blocks import BLOCK_EDGES
 from bimp.kernels.linear import gradient_of_map, product
 from bimp.kernels.room import empty_with_room
 from bimp.kernels.segments import sum_of_both_ends, sum_of_runs

@@ -8,8 +8,9 @@ from graph_batches import SmallGraph, batch_of, small_graphs
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bimp.adjacency
-from bimp.adjacency import Adjacency, Block
+import bimp.edge_blocks
+from bimp.adjacency import Adjacency
+from bimp.edge_blocks import Block
 
 
 @given(st.lists(small_graphs(), min_size=1, max_size=6))
@@ -34,7 +35,7 @@ def test_orders(graphs: list[SmallGraph]) -> None:
 def test_blocks_hold_every_node_and_edge_once(graphs: list[SmallGraph], size: int) -> None:
     batch = batch_of(*graphs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bimp.adjacency, "BLOCK_EDGES", size)
+        patch.setattr(bimp.edge_blocks, "BLOCK_EDGES", size)
         blocks = batch.adjacency.blocks
     nodes = [node for block in blocks for node in range(batch.num_nodes)[block.nodes]]
     edges = [edge for block in blocks for edge in range(batch.num_edges)[block.edges]]

@@ -42,7 +42,7 @@ EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bimp.adjacency.BLOCK_EDGES", 2048)
+    monkeypatch.setattr("bimp.edge_blocks.BLOCK_EDGES", 2048)
 
 
 @contextmanager

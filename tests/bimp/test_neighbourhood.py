@@ -37,7 +37,7 @@ def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     if request.param == "plain":
         monkeypatch.setattr("bimp.neighbourhood.kernels_serve", lambda *_: False)
     else:  # several blocks, of one node each or more
-        monkeypatch.setattr("bimp.adjacency.BLOCK_EDGES", 2)
+        monkeypatch.setattr("bimp.edge_blocks.BLOCK_EDGES", 2)
 
 
 def test_degrees() -> None:

@@ -172,7 +172,7 @@ def test_every_way_is_the_plain_one(
     batches = [each.gather(torch.arange(len(each))) for each in graphs]
     networks = [network_of(model, dataset, seed) for seed in range(len(sides))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bimp.adjacency.BLOCK_EDGES", 3)
+        patch.setattr("bimp.edge_blocks.BLOCK_EDGES", 3)
         by_kernels = seen_by(networks[0], batches[0])
     together = seen_together(networks, [replace(batch) for batch in batches])
     with pytest.MonkeyPatch.context() as patch:
