@@ -28,11 +28,11 @@ def test_unequal_search(tmp_path: Path) -> None:
 
 
 def test_less_than_half_of_the_other_arms_search_forbids(tmp_path: Path) -> None:
-    def change(trials: list[TrialRecord]) -> list[TrialRecord]:
-        more = [search_trial(VANILLA, 8 + place, 4e-4 + place / 1e5, [0.99], "pruned") for place in range(9)]
-        return [*trials, *more]
-
-    found = only(check(clean_study(tmp_path, change)), "unequal-search", "forbids")
+    more = [search_trial(VANILLA, 8 + place, 4e-4 + place / 1e5, [0.99], "pruned") for place in range(9)]
+    half = clean_study(tmp_path / "half", lambda trials: [*trials, *more[:8]])
+    assert only(check(half), "unequal-search", "warns").found.startswith("8 search trials, against 16 of")
+    less = clean_study(tmp_path / "less", lambda trials: [*trials, *more])
+    found = only(check(less), "unequal-search", "forbids")
     assert found.found == "8 search trials, against 17 of ZINC GCN 100k L4, which it faces"
 
 
@@ -47,9 +47,19 @@ def test_a_baseline_with_nothing_to_search_warns(tmp_path: Path) -> None:
     assert found.found.startswith("8 search trials, against 0 of")
 
 
+def test_a_search_that_was_planned_and_is_lost_forbids(tmp_path: Path) -> None:
+    change: Change = lambda trials: [record for record in trials if is_gated(record) or record.phase == "confirm"]  # noqa: E731
+    findings = check(clean_study(tmp_path, change))
+    (found,) = (finding for finding in findings if finding.kind == "unequal-search")
+    assert (found.severity, found.found) == (
+        "forbids",
+        "8 search trials, against 0 of ZINC GCN 100k L4, which it faces",
+    )
+
+
 def test_unequal_epochs_of_searches(tmp_path: Path) -> None:
     # The vanilla search trained for 6 * 6 + 2 * 2 = 40 epochs.
-    longer = curve([0.9, 0.9, *[0.7] * 18])
+    longer = curve([0.9, 0.9, *[0.7] * 20])
 
     def change(trials: list[TrialRecord]) -> list[TrialRecord]:
         return [
@@ -57,7 +67,7 @@ def test_unequal_epochs_of_searches(tmp_path: Path) -> None:
             for record in trials
         ]
 
-    assert check(clean_study(tmp_path / "less", change)) == ()  # 38 + 20 = 58 epochs, not over 60
+    assert check(clean_study(tmp_path / "less", change)) == ()  # 38 + 22 = 60 epochs, not over 60
     longer = curve([0.9, 0.9, *[0.7] * 21])
     found = only(check(clean_study(tmp_path / "more", change)), "unequal-epochs", "warns")
     assert found.found == "its search trained for 61 epochs, against 40 of ZINC GCN 100k L4"
@@ -69,21 +79,21 @@ def test_unequal_epochs_of_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "budget", "is_told"), [(125_651, None, True), (108_230, None, False), (125_651, 1, False)]
+    ("params", "budget", "is_told"), [(105_001, None, True), (105_000, None, False), (105_001, 1, False)]
 )
 def test_unequal_size(tmp_path: Path, params: int, budget: int | None, is_told: bool) -> None:
-    """5% above 103,077 are 108,230.85."""
+    """5% above 100,000 are 105,000."""
     cells = [{**cell, "budget": budget and 200_000, "hidden_dim": None if budget else 145} for cell in (VANILLA, GATED)]
     records = [
         trial(cell, seed, 0.4 + seed / 1000, params=size)
-        for cell, size in zip(cells, (103_077, params), strict=True)
+        for cell, size in zip(cells, (100_000, params), strict=True)
         for seed in SEEDS
     ]
     found = [one for one in check(write_study(tmp_path, cells, records)) if one.kind == "unequal-size"]
     assert bool(found) is is_told
     if found:
         name = "ZINC GCN h145 L4"
-        assert found[0].found == f"125651 parameters, against 103077 of {name}, which it faces, without a budget"
+        assert found[0].found == f"105001 parameters, against 100000 of {name}, which it faces, without a budget"
         assert (found[0].severity, found[0].cell) == ("warns", GATED["id"])
 
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from made_studies import trial, write_used_data
-from one_fault import is_first_run, is_gated, is_gated_search, keys, only
-from searched_study import TESTS, VANILLA, changed, clean_study
+from made_studies import trial, write_study, write_used_data
+from one_fault import is_first_run, is_gated, is_gated_confirm, is_gated_search, keys, only
+from searched_study import GATED, VANILLA, changed, clean_study, trials_of
 
 from reports.check import check, check_together
 
@@ -65,13 +65,15 @@ def test_mixed_libraries(tmp_path: Path) -> None:
 
 
 def test_outside_plan(tmp_path: Path) -> None:
-    stranger = trial({**VANILLA, "id": "gone"}, 41, 0.4)
-    found = only(check(clean_study(tmp_path, lambda trials: [*trials, stranger])), "outside-plan", "warns", None)
-    assert (found.where, found.found, found.keys) == (
-        "cell gone",
-        "1 trial of a cell that the plan does not name",
-        (stranger.key,),
-    )
+    strangers = [trial({**VANILLA, "id": name}, seed, 0.4) for name in "abcd" for seed in (1, 2)]
+    found = check(clean_study(tmp_path, lambda trials: [*trials, *strangers]))
+    assert [(finding.kind, finding.severity, finding.where, finding.found, finding.keys) for finding in found] == [
+        (
+            *("outside-plan", "warns", f"cell {name}", "2 trials of a cell that the plan does not name"),
+            tuple(sorted(record.key for record in strangers if record.cell == name)),
+        )
+        for name in "abcd"
+    ]
 
 
 def test_other_study(tmp_path: Path) -> None:
@@ -85,15 +87,28 @@ def test_studies_of_one_table_are_compared(tmp_path: Path) -> None:
     assert check(second) == ()
     found = only(check_together([first, second]), "mixed-data", "forbids", None)
     assert found.found == "the studies made, made are of 0f (8 trials) and ee (8 trials)"
+    # A study without any run yet is of no data.
+    empty = write_study(tmp_path / "empty", [VANILLA, GATED], [])
+    assert {finding.kind for finding in check_together([first, empty])} == {"missing-run"}
 
 
 def test_one_trial_with_other_numbers_in_two_studies(tmp_path: Path) -> None:
     first = clean_study(tmp_path / "a")
-    second = clean_study(tmp_path / "b", changed(is_first_run, test_metric=0.123))
-    (key,) = keys(is_first_run)
+    second = clean_study(
+        tmp_path / "b", changed(lambda record: is_gated_confirm(record) and record.seed in (41, 95), test_metric=0.123)
+    )
+    printed = {
+        record.key: record.test_metric
+        for record in trials_of(GATED)
+        if record.phase == "confirm" and record.seed in (41, 95)
+    }
     found = only(check_together([first, second]), "other-numbers", "forbids", None)
-    assert found.keys == (key,)
-    assert found.found.endswith(f"the first records/{key}.parquet: test metrics {TESTS['boosting'][0]} and 0.123")
+    assert found.keys == tuple(sorted(printed))
+    key = found.keys[0]
+    assert found.found == (
+        f"2 trials of made with other numbers than in a study before, the first records/{key}.parquet: "
+        f"test metrics {printed[key]} and 0.123"
+    )
     (tmp_path / "c").mkdir()
     assert check_together([first, clean_study(tmp_path / "c")]) == ()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from one_fault import Change, is_first_run, is_gated_confirm, is_gated_search, keys, only
-from searched_study import GATED, VANILLA, changed, clean_study, confirm_trial, trials_of
+from searched_study import GATED, VANILLA, changed, clean_study, confirm_trial, curve, trials_of
 
 from reports.check import check
 from study.records import TrialRecord
@@ -41,11 +41,14 @@ def test_a_nan_is_a_run_without_a_number(tmp_path: Path) -> None:
 
 def test_doubled_run(tmp_path: Path) -> None:
     def double(trials: list[TrialRecord]) -> list[TrialRecord]:
-        return [*trials, *(replace(record, key="f" * 20) for record in trials if is_first_run(record))]
+        again = [replace(record, key=f"{record.seed:f>20}") for record in trials if is_gated_confirm(record)]
+        return [*trials, *again, *(replace(record, key="f" * 20) for record in trials if is_first_run(record))]
 
     found = only(check(clean_study(tmp_path, double)), "doubled-run", "forbids")
-    assert found.found == "more than one confirm trial of a run: seed 41 has 2"
-    assert found.keys == (*keys(is_first_run), "f" * 20)
+    told = "seed 12 has 2, seed 35 has 2, seed 41 has 3, seed 95 has 2"
+    assert found.found == f"more than one confirm trial of a run: {told}"
+    assert len(found.keys) == 9
+    assert {*keys(is_gated_confirm), "f" * 20} < set(found.keys)
 
 
 def test_a_superseded_trial_doubles_nothing(tmp_path: Path) -> None:
@@ -62,10 +65,10 @@ def test_a_superseded_trial_doubles_nothing(tmp_path: Path) -> None:
 
 def test_unasked_run(tmp_path: Path) -> None:
     best = trials_of(GATED)[5]
-    change: Change = lambda trials: [*trials, confirm_trial(GATED, 7, 0.4, best)]  # noqa: E731
-    found = only(check(clean_study(tmp_path, change)), "unasked-run", "warns")
-    assert found.found == "confirm trials that the plan does not ask for: seed 7"
-    assert found.keys == (confirm_trial(GATED, 7, 0.4, best).key,)
+    more = [confirm_trial(GATED, seed, 0.4, best) for seed in (2, 3, 5, 10)]
+    found = only(check(clean_study(tmp_path, lambda trials: [*trials, *more])), "unasked-run", "warns")
+    assert found.found == "confirm trials that the plan does not ask for: seed 2, seed 3, seed 5, seed 10"
+    assert found.keys == tuple(sorted(record.key for record in more))
 
 
 def test_one_run(tmp_path: Path) -> None:
@@ -89,6 +92,11 @@ def test_cut_short(tmp_path: Path, limit: str) -> None:
     found = only(check(clean_study(tmp_path, changed(is_first_run, reason=limit))), "cut-short", "warns")
     assert found.found == f"1 of 4 runs ended by {limit}, after 3 epochs"
     assert found.keys == keys(is_first_run)
+    first, *rest = keys(is_gated_confirm)
+    change = changed(lambda record: record.key in rest, reason=limit)
+    shorter = changed(lambda record: record.key == first, reason=limit, epochs=curve([0.5], gate_std=0.02))
+    found = only(check(clean_study(tmp_path / "all", lambda trials: shorter(change(trials)))), "cut-short", "warns")
+    assert found.found == f"4 of 4 runs ended by {limit}, after 1 to 3 epochs"
 
 
 @pytest.mark.parametrize("status", ["diverged", "failed", "running"])

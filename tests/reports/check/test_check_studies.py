@@ -1,5 +1,6 @@
 """Whole studies: one in which nothing is wrong, and some that can hardly be checked."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def test_only_pruned_trials(tmp_path: Path) -> None:
 def test_unreadable_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match=r"trial \w+: versions_json: not readable as JSON"):
         check(clean_study(tmp_path, changed(is_first_run, versions_json="{")))
+
+
+def test_what_forbids_comes_first(tmp_path: Path) -> None:
+    # That a run was cut short is looked for before impossible values are.
+    change: Change = lambda trials: [  # noqa: E731
+        replace(record, reason="time_limit", test_metric=-0.4) if is_first_run(record) else record for record in trials
+    ]
+    severities = [finding.severity for finding in check(clean_study(tmp_path, change))]
+    assert severities == ["forbids", "warns"]
 
 
 def test_order_of_records_changes_nothing(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Findings in the curves: rungs that rank otherwise than the end, gates that stand still."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,26 @@ def test_too_few_trials_to_judge_the_rungs(tmp_path: Path) -> None:
     assert "at epoch 2 (4 trials)" in found.found
 
 
+def test_values_that_are_no_numbers_are_not_ranked(tmp_path: Path) -> None:
+    # Without trial 5, ranks at the rung are 3 5 1 4 2 of 5 against 5 4 3 2 1: d = 2 1 2 2 1, rho = 1 - 6 * 14 / 120.
+    values = [0.63, 0.65, 0.61, 0.64, 0.62, math.nan]
+    found = only(check(clean_study(tmp_path, with_rung_values(values))), "rung-order", "warns")
+    assert found.found.endswith("0.30 at epoch 2 (5 trials)")
+
+
+def test_a_trial_that_ended_at_the_rung_has_no_later_value(tmp_path: Path) -> None:
+    # It is the best at the rung and at the end: counted, it would raise the correlation of the other five.
+    worse = with_rung_values([0.63, 0.65, 0.61, 0.64, 0.62, 0.1])
+    change: Change = lambda trials: [  # noqa: E731
+        replace(record, epochs=curve([0.9, 0.1]), val_metric=0.1)
+        if is_gated_search(record) and record.number == 5
+        else record
+        for record in worse(trials)
+    ]
+    found = only(check(clean_study(tmp_path, change)), "rung-order", "warns")
+    assert found.found.endswith("0.30 at epoch 2 (5 trials)")
+
+
 def test_equal_values_at_a_rung_have_no_order(tmp_path: Path) -> None:
     found = only(check(clean_study(tmp_path, with_rung_values([0.6] * 6))), "rung-order-unknown", "warns")
     assert "expected 5 of different values" in found.found
@@ -70,5 +91,5 @@ def test_still_gate(tmp_path: Path) -> None:
 
 
 def test_a_gate_that_moved_late_is_not_still(tmp_path: Path) -> None:
-    late = (*curve([0.5], gate_std=0.0), *curve([0.5, 0.4], gate_std=0.01)[1:])
+    late = (*curve([0.5], gate_std=0.0), *curve([0.5, 0.4], gate_std=1e-4)[1:])
     assert check(clean_study(tmp_path, changed(is_gated_confirm, epochs=late))) == ()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from made_studies import SEEDS, trial, write_study
-from one_fault import is_first_run, keys, only
+from one_fault import is_first_run, is_gated_confirm, keys, only
 from searched_study import VANILLA, changed, clean_study
 
 from reports.check import check
@@ -31,6 +31,14 @@ def test_impossible_value(tmp_path: Path, metric: str, column: str, value: float
     assert found.keys == (records[0].key,)
 
 
+def test_impossible_values_of_a_cell_are_counted(tmp_path: Path) -> None:
+    findings = check(clean_study(tmp_path, changed(is_gated_confirm, train_metric=-0.25)))
+    found = only(findings, "impossible-value", "forbids")
+    first, *_ = keys(is_gated_confirm)
+    assert found.found == f"records/{first}.parquet and 3 more: train_metric -0.25, expected 0 or more of mae"
+    assert found.keys == keys(is_gated_confirm)
+
+
 def test_ends_of_the_range_are_possible(tmp_path: Path) -> None:
     cell = {**VANILLA, "metric": "accuracy", "direction": "max"}
     records = [trial(cell, seed, test) for seed, test in zip(SEEDS, (0.0, 1.0, 0.5, 0.6), strict=True)]
@@ -42,3 +50,8 @@ def test_other_metric(tmp_path: Path) -> None:
     (key,) = keys(is_first_run)
     found = only(check(results), "other-metric", "forbids")
     assert (found.found, found.keys) == (f"records/{key}.parquet: metric f1, expected mae", (key,))
+    key, *_ = keys(is_gated_confirm)
+    found = only(
+        check(clean_study(tmp_path / "all", changed(is_gated_confirm, metric="f1"))), "other-metric", "forbids"
+    )
+    assert found.found == f"records/{key}.parquet and 3 more: metric f1, expected mae"
