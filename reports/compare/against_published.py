@@ -131,13 +131,12 @@ def paper_row_of(ours: OurSide) -> PaperRow | None:
         and row.backbone == cell.backbone
         and (row.placement == "none") == (not ours.gated_layers)
     ]
-    # The first of equals: Table S1 repeats rows of Table 2.
+    # The first of equals: Table S1 repeats rows of Table 2, and boosting stands before the other placements.
     return min(
         rows,
         key=lambda row: (
             abs(math.log(row.layers / layers)),
             gated_layers(row.placement, layers) != ours.gated_layers,
-            row.placement != "boosting",
         ),
         default=None,
     )

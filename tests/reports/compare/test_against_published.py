@@ -182,7 +182,7 @@ class TestRows:
         assert gated_layers("interleaved", 4) == gated_layers("2,4", 4) == {2, 4}
         assert gated_layers("dense", 3) == {1, 2, 3}
         assert gated_layers("none", 3) == frozenset()
-        assert gated_layers(None, 3) is gated_layers("dense", None) is gated_layers("odd", 3) is None
+        assert gated_layers(None, 3) is gated_layers("dense", None) is gated_layers("2,odd", 3) is None
 
     @pytest.mark.parametrize(
         ("placement", "name", "flags"),
@@ -201,6 +201,8 @@ class TestRows:
         assert (found.name, found.published.source, found.counterpart) == ("dense-GatedGCN L4", "Table S1", True)
         boosting = beside(tmp_path / "b", gated("zinc", "gated_gcn"), {41: 0.3}, {})[0]
         assert (boosting.name, boosting.published.source) == ("bi-GatedGCN L4", "Table 2")
+        other = beside(tmp_path / "o", gated("zinc", "gated_gcn", "1,3"), {41: 0.3}, {})[0]
+        assert (other.name, other.published.source, other.counterpart) == ("bi-GatedGCN L4", "Table 2", False)
 
     @pytest.mark.parametrize(("layers", "nearest"), [(2, 4), (6, 4), (8, 4), (9, 16), (32, 16)])
     def test_the_nearest_depth(self, tmp_path: Path, layers: int, nearest: int) -> None:

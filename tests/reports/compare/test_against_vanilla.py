@@ -20,6 +20,7 @@ from reports.compare.against_vanilla import (
     compare_cells,
     compare_published,
     facing_pairs,
+    independent_values,
     interval,
     published_pairs,
 )
@@ -279,15 +280,25 @@ class TestCells:
         assert found.outcome.p_value == pytest.approx(1 - 5 / math.sqrt(27))
 
     def test_the_interval_of_a_mean_is_over_folds_and_not_over_all_their_seeds(self, tmp_path: Path) -> None:
-        cell = vanilla("enzymes", "gcn", seeds=[41, 95], folds=[0, 1, 2])
-        tests = {(41, 0): 0.5, (95, 0): 0.7, (41, 1): 0.6, (95, 1): 0.8, (41, 2): 0.9, (95, 2): 0.7}
+        cell = vanilla("enzymes", "gcn", seeds=[41, 95], folds=[0, 1])
+        tests = {(41, 0): 0.5, (95, 0): 0.7, (41, 1): 0.9, (95, 1): 0.7}
         trials = [trial(cell, seed, test, fold=fold) for (seed, fold), test in tests.items()]
         (summary,) = summarise(load_results(write_study(tmp_path, [cell], trials)))
-        # Means of the folds: 0.6, 0.7, 0.8, whose standard deviation (ddof 1) is 0.1.
-        half = t.ppf(0.975, 2) * 0.1 / math.sqrt(3)
+        # Means of the two folds: 0.6 and 0.8, whose standard deviation (ddof 1) is 0.2 / sqrt(2).
+        half = t.ppf(0.975, 1) * 0.1
         found = interval_of(summary)
         assert found is not None
         assert (found.low, found.high) == (pytest.approx(0.7 - half), pytest.approx(0.7 + half))
+
+    def test_two_folds_are_paired(self, tmp_path: Path) -> None:
+        folds = {"seeds": [41], "folds": [0, 1]}
+        base, bi = vanilla("enzymes", "gcn", **folds), gated("enzymes", "gcn", **folds)
+        tests = {base["id"]: (0.5, 0.6), bi["id"]: (0.6, 0.9)}
+        trials = [trial(cell, 41, tests[cell["id"]][fold], fold=fold) for cell in (base, bi) for fold in (0, 1)]
+        (found,) = compared(tmp_path, [base, bi], trials)
+        # Differences 0.1 and 0.3: mean 0.2, error 0.1, so t = 2 with 1 degree: Cauchy's distribution.
+        assert found.outcome.method == "paired t"
+        assert found.outcome.p_value == pytest.approx(1 - 2 / math.pi * math.atan(2))
 
     def test_one_fold_is_no_fold(self, tmp_path: Path) -> None:
         one = {"seeds": [1, 2, 3, 4], "folds": [7]}
@@ -298,6 +309,7 @@ class TestCells:
         ]
         (found,) = compared(tmp_path, [base, bi], trials)
         assert (found.outcome.method, found.outcome.difference) == ("Welch t", -2.5)
+        assert independent_values(found.gated) == [1.0, 2.0, 3.0, 4.0]
 
     def test_other_folds_or_seeds_are_not_compared(self, tmp_path: Path) -> None:
         base = vanilla("enzymes", "gcn", seeds=[41], folds=[0, 1])
@@ -327,8 +339,15 @@ class TestCells:
         (found,) = compared(tmp_path, [base, bi], trials)
         assert (found.significant, found.favours_gated) == (True, favours)
 
-    def test_equal_means_differ_by_nothing(self, tmp_path: Path) -> None:
+    def test_significant_is_strictly_below_the_level(self, tmp_path: Path) -> None:
         base, bi = vanilla("zinc", "gcn"), gated("zinc", "gcn")
+        (found,) = compared(tmp_path, [base, bi], [])
+        assert not replace(found, p_holm=0.05).significant
+        assert replace(found, p_holm=math.nextafter(0.05, 0)).significant
+
+    @pytest.mark.parametrize("dataset", ["zinc", "digits"])
+    def test_equal_means_differ_by_nothing(self, tmp_path: Path, dataset: str) -> None:
+        base, bi = vanilla(dataset, "gcn"), gated(dataset, "gcn")
         trials = [*runs(base, [0.1, 0.2, 0.3, 0.7]), *runs(bi, [0.7, 0.1, 0.3, 0.2])]
         (found,) = compared(tmp_path, [base, bi], trials)
         assert found.outcome.difference == 0.0

@@ -17,7 +17,7 @@ from latex_documents import FOREIGN, SPECIAL, pdflatex
 from made_studies import gated, runs, trial, vanilla, worked_study, write_study
 
 from reports.compare.against_published import beside_published
-from reports.compare.comparison_table import compare_tables, comparison_grid
+from reports.compare.comparison_table import compare_tables, comparison_grid, p_value_text
 from reports.compare.published_table import published_grid, write_comparisons
 from reports.grid import (
     Column,
@@ -188,6 +188,13 @@ def test_pages_hold_every_row_once_and_in_order(count: int) -> None:
     assert fragment.count(r"\label") == 1
 
 
+@pytest.mark.parametrize(("count", "pages"), [(34, [34]), (35, [34, 1])])
+def test_a_page_is_full_at_36_lines_of_which_a_title_takes_two(count: int, pages: list[int]) -> None:
+    section = Section(title="A", rows=tuple((("row",), ("1",), ("",)) for _ in range(count)))
+    text = render_standalone(replace(GRID, sections=(section,)))
+    assert [page.count("row") for page in text.split(r"\newpage")] == pages
+
+
 @given(st.text(max_size=30))
 def test_any_text_can_stand_anywhere(words: str) -> None:
     row = ((words,), (Marked(words=words, mark=Mark.BEST),), (Label(prefix=words, name=words),))
@@ -258,6 +265,13 @@ class TestComparisons:
         text = render_markdown(comparison_grid(compare_tables([table])))
         assert "Folds share most of their training graphs" in text
         assert r"| +8.333 | \[+1.162, +15.504\] | +2.89 | 0.038 | **0.038** | **better** |" in text
+        without = build_table(load_results(worked_study(tmp_path / "without")))
+        together = render_markdown(comparison_grid(compare_tables([without, table])))
+        assert "Folds share most of their training graphs" in together
+
+    def test_p_values_have_three_decimals(self) -> None:
+        shown = [p_value_text(value) for value in (None, 0.000999, 0.001, 0.0014, 0.0496, 1.0)]
+        assert shown == ["–", "< 0.001", "0.001", "0.001", "0.050", "1.000"]  # noqa: RUF001
 
     def test_no_pairs(self, tmp_path: Path) -> None:
         table = build_table(load_results(write_study(tmp_path, [vanilla("zinc", "gcn")], [])))

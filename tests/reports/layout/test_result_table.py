@@ -254,6 +254,14 @@ def test_a_gated_model_faces_the_vanilla_one_that_departs_as_it_does(tmp_path: P
     ]
 
 
+def test_a_departure_of_all_equal_names_is_not_part_of_them(tmp_path: Path) -> None:
+    cells = [
+        vanilla("zinc", "gcn", id="one", departures={"metric_bias": True}),
+        vanilla("zinc", "gcn", id="both", departures={"metric_bias": True, "gcn_normalisation": "symmetric"}),
+    ]
+    assert shape(table_of(tmp_path, cells))[0][0] == [("GCN", ""), ("GCN (gcn normalisation symmetric)", "")]
+
+
 def test_a_gated_model_faces_the_vanilla_one_of_its_semantics(tmp_path: Path) -> None:
     paper, released = vanilla("zinc", "gcn", id="p", semantics="paper"), gated("zinc", "gcn", semantics="released")
     assert shape(table_of(tmp_path / "other", [paper, released]))[0][0] == [("GCN", ""), ("", "bi-GCN")]

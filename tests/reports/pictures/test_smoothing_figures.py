@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from aggregate_command import ROOT, WITHOUT, aggregate
 from made_studies import trial, write_study
-from measured_study import GCN, measured, measured_study
+from measured_study import BI_GCN, GCN, measured, measured_study
 from scipy.stats import t as student
 
 from reports.compare.smoothing import compare_smoothing
@@ -27,7 +27,9 @@ def test_a_curve_averages_runs_first_then_graphs(tmp_path: Path) -> None:
     assert comparison.vanilla.values.tolist() == [[2.0, 0.1], [3.0, 0.2], [4.0, pytest.approx(0.3)]]
     assert comparison.vanilla.mean.tolist() == pytest.approx([3.0, 0.2])
     assert comparison.vanilla.std[0] == pytest.approx(math.sqrt(2 / 3))
-    assert [curve.name for curve in comparison.curves] == ["GCN", "bi-GCN", "uniform-GCN"]
+    assert [(curve.name, curve.seeds) for curve in comparison.curves] == [
+        *(("GCN", (41, 95)), ("bi-GCN", (41, 95)), ("uniform-GCN", (41,)))
+    ]
 
 
 def test_welch_tests_by_hand_times_their_number(tmp_path: Path) -> None:
@@ -57,6 +59,22 @@ def test_values_that_do_not_exist_are_left_out_and_counted(tmp_path: Path) -> No
     assert comparison.curves[0].mean.tolist() == [2.0, 4.0]
     assert "Left out: 1 values" in caption(comparison)
     assert "(GCN: 1 of 2 trials)" in caption(comparison)
+
+
+def test_a_layer_is_tested_where_two_graphs_a_side_have_values_and_any_varies(tmp_path: Path) -> None:
+    """Layer 1: means 2 and 6, both variances 2 with n = 2: t = sqrt(8), 2 degrees: p = 1 - sqrt(8 / (8 + 2)).
+
+    In layer 2 nothing varies, in layer 3 one graph has a value; a graph with none behind any layer is no row.
+    """
+    records = [trial(cell, 41, 0.5) for cell in (GCN, BI_GCN)]
+    results = write_study(tmp_path, [GCN, BI_GCN], records)
+    none = [9.0, math.inf, math.inf, math.inf]
+    measured(results, records[0], {7: [9.0, 1.0, 1.0, 1.0], 8: [9.0, 3.0, 1.0, 2.0], 9: none})
+    measured(results, records[1], {7: [9.0, 5.0, 2.0, 1.0], 8: [9.0, 7.0, 2.0, math.inf], 9: none})
+    (comparison,) = compare_smoothing(results, "information_gain_kde")
+    assert [curve.graphs for curve in comparison.curves] == [2, 2]
+    assert comparison.p_values is not None
+    assert comparison.p_values[0].tolist() == pytest.approx([1 - math.sqrt(0.8), math.nan, math.nan], nan_ok=True)
 
 
 def test_the_figure_comes_in_three_formats_and_the_same_bytes_twice(tmp_path: Path) -> None:

@@ -53,3 +53,8 @@ def test_a_cells_id_keeps_its_underscores() -> None:
     assert latex_part(name) == r"\emph{bi}-GCN (cell a-max\_epochs\_6)"
     setting = Label(prefix=None, name="GCN", details=(Detail(key="gcn_normalisation", value="symmetric"),))
     assert latex_part(setting) == "GCN (gcn normalisation symmetric)"
+
+
+def test_a_part_keeps_the_space_at_its_edges() -> None:
+    assert latex_part(" of a_b\n") == r" of a\_b "
+    assert latex_part("x") == "x"
