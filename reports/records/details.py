@@ -75,13 +75,13 @@ class Details:
 
     def rows(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
         """Every column but the epochs of the trials ``keys``, by key."""
-        chosen = pc.is_in(self.table.column("key"), value_set=pa.array(sorted(keys), pa.string()))
+        chosen = pc.is_in(self.table.column("key"), value_set=pa.array(list(keys), pa.string()))
         rows = self.table.drop_columns(["epochs"]).filter(chosen).to_pylist()
         return {row["key"]: row for row in rows}
 
     def curves(self, keys: Collection[str], value: str) -> Iterator[tuple[str, tuple[tuple[int, float | None], ...]]]:
         """Of the trials ``keys``, ordered by key: (epoch, ``value``, one of :data:`CURVES`) of every epoch."""
-        chosen = pc.is_in(self.table.column("key"), value_set=pa.array(sorted(keys), pa.string()))
+        chosen = pc.is_in(self.table.column("key"), value_set=pa.array(list(keys), pa.string()))
         for row in self.table.select(["key", "epochs"]).filter(chosen).to_pylist():
             yield row["key"], tuple((epoch["epoch"], epoch[value]) for epoch in row["epochs"])
 

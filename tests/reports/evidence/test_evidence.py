@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_studies import SEEDS, gated, runs, trial, vanilla, worked_study, write_study
+from made_studies import SEEDS, gated, runs, trial, vanilla, worked_study, write_study, write_used_data
 from searched_study import BEST, GATED, TESTS, VANILLA, changed, clean_study, trials_of
 
 from reports.evidence.cell_evidence import CellEvidence, code_state, evidence
 from reports.evidence.explain import explain
 from reports.evidence.find_cell import find_cell, name_of
 from reports.records.plan import ResultsError
+from study.records import TrialRecord
 
 ROOT = Path(__file__).parents[3]
 
@@ -121,6 +122,37 @@ def test_trials_that_could_not_be_chosen_have_no_rank(tmp_path: Path) -> None:
     ]
 
 
+def test_the_ways_in_which_trials_ended_are_counted_in_order(tmp_path: Path) -> None:
+    ends = ("running", "failed", "diverged", "diverged", "pruned", "failed")
+    change = [trial(GATED, 41, phase="search", learning_rate=n / 100, status=end) for n, end in enumerate(ends, 1)]  # type: ignore[arg-type]
+    results = write_study(tmp_path, [GATED], change)
+    found = cell_of(results, GATED["id"]).chosen
+    assert found.ends == (("diverged", 2), ("failed", 2), ("pruned", 1), ("running", 1))
+    assert "  6 search trials: 2 diverged, 2 failed, 1 pruned, 1 running\n" in explain(results, "bi-gcn")
+
+
+@pytest.mark.parametrize(("count", "rest"), [(10, []), (11, ["  and 1 more"])])
+def test_ten_search_trials_are_listed_and_the_rest_counted(tmp_path: Path, count: int, rest: list[str]) -> None:
+    trials = [trial(GATED, 41, phase="search", learning_rate=1 / number) for number in range(1, count + 1)]
+    text = explain(write_study(tmp_path, [GATED], trials), "bi-gcn")
+    assert "  nothing chosen yet\n" in text
+    _, *listed = text.partition("  rank  key")[2].partition("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in listed[:10]] == [str(rank) for rank in range(1, 11)]
+    assert listed[10:] == rest
+
+
+def test_a_choice_without_a_search_on_record(tmp_path: Path) -> None:
+    cell = vanilla("zinc", "gcn", seeds=[41])
+    fixed = write_study(tmp_path / "fixed", [cell], [trial(cell, 41, 0.4)])
+    assert "  nothing was searched: the plan fixes the configuration\n" in explain(fixed, "gcn")
+    other = trial(cell, 41, phase="search", status="failed")
+    failed = write_study(tmp_path / "failed", [cell], [other, replace(trial(cell, 41, 0.4), chosen_from=other.key)])
+    told = f"  chosen: trial {other.key}, which is not among those that could be chosen\n"
+    assert told in explain(failed, "gcn")
+    lost = write_study(tmp_path / "lost", [cell], [replace(trial(cell, 41, 0.4), chosen_from="ab12")])
+    assert "  from search trial ab12, which is not on record\n" in explain(lost, "gcn")
+
+
 def test_configuration_without_what_means_nothing(tmp_path: Path) -> None:
     cell = vanilla("zinc", "gcn", seeds=[41])
     config = {
@@ -161,10 +193,11 @@ def test_configuration_without_what_means_nothing(tmp_path: Path) -> None:
 
 
 def test_code_data_and_libraries_are_each_named_once(tmp_path: Path) -> None:
-    found = cell_of(
-        clean_study(tmp_path, changed(lambda record: record.seed == 12, git_commit="bb22", git_dirty=True)), GATED["id"]
-    )
-    assert found.code_states == ("aa11 (clean)", "bb22 (with changed files)")
+    def change(trials: list[TrialRecord]) -> list[TrialRecord]:
+        return [replace(record, git_commit=f"c{record.seed}", git_dirty=record.seed == 12) for record in trials]
+
+    found = cell_of(clean_study(tmp_path, change), GATED["id"])
+    assert found.code_states == ("c12 (with changed files)", "c35 (clean)", "c41 (clean)", "c95 (clean)")
     assert found.data == ("0f",)
     assert found.versions == (("python", "3.11.7"), ("torch", "2.9.0"))
     assert code_state("cc", None) == "cc (changes unknown)"
@@ -242,6 +275,15 @@ def test_words_that_name_none_or_several(tmp_path: Path, words: str, message: st
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(("count", "ending"), [(8, "ZINC GCN 100k L8"), (9, "ZINC GCN 100k L8 and 1 more")])
+def test_an_error_names_eight_cells_and_counts_the_rest(tmp_path: Path, count: int, ending: str) -> None:
+    cells = evidence(write_study(tmp_path, [vanilla("zinc", "gcn", layers) for layers in range(1, count + 1)], []))
+    with pytest.raises(ResultsError) as error:
+        find_cell(cells, "cora")
+    named = "; ".join(f"ZINC GCN 100k L{layers}" for layers in range(1, 8))
+    assert str(error.value) == f"'cora': found no such cell; nearest: {named}; {ending}"
+
+
 # ---- as text
 
 
@@ -280,6 +322,13 @@ def test_odd_names_and_values_stay_in_their_lines(tmp_path: Path) -> None:
     assert lines[:2] == ["_&%$#{}~^\\<> ü [31m bi-GCN 100k L4", "cell odd id of study made"]
     assert all(line.isprintable() for line in lines)
     assert any("nan" in line and "finished (two lines)" in line for line in lines)
+
+
+def test_half_a_surrogate_pair_is_replaced(tmp_path: Path) -> None:
+    results = write_used_data(clean_study(tmp_path), "ZINC", train=10_000, val=1_000, test=1_000)
+    content = (results / "data.json").read_text(encoding="utf-8")
+    (results / "data.json").write_text(content.replace('"made"', r'"a\ud800b"'), encoding="utf-8")
+    assert "; a?b\n" in explain(results, "bi-gcn")
 
 
 # ---- as commands

@@ -221,6 +221,12 @@ def test_files_compile_with_every_sign(tmp_path: Path) -> None:
     pdflatex(document)
 
 
+def test_half_a_surrogate_pair_is_replaced(tmp_path: Path) -> None:
+    write_grid(replace(GRID, caption=("a\ud800b",)), tmp_path)
+    assert (tmp_path / "made.md").read_text(encoding="utf-8").startswith("a?b\n")
+    assert "a?b" in (tmp_path / "made.html").read_text(encoding="utf-8")
+
+
 class TestComparisons:
     def test_a_row_as_it_is_read(self, tmp_path: Path) -> None:
         text = render_markdown(comparison_grid(compare_tables([build_table(load_results(worked_study(tmp_path)))])))

@@ -45,6 +45,8 @@ def test_the_least_that_is_a_layout(tmp_path: Path) -> None:
         (f"name: results\ntitle: Mine\n{BLOCKS}", "name: found 'results', expected another name: files of this name"),
         (f"name: a_standalone\ntitle: T\n{BLOCKS}", "name: found 'a_standalone', expected another name"),
         (f"name: {'a' * 201}\ntitle: T\n{BLOCKS}", "name: found 'aaa"),
+        (f"name: {{b: 1, c: 2}}\ntitle: T\n{BLOCKS}", "name: found a mapping of b, c, expected text"),
+        (f"name: {{}}\ntitle: T\n{BLOCKS}", "name: found an empty mapping, expected text"),
         (f"name: a\ntitle: ' '\n{BLOCKS}", "title: found ' ', expected text that is not empty"),
         (f"name: a\ntitle: T\ndigts: 2\n{BLOCKS}", "digts: found an unknown key, expected digits"),
         (f"name: a\ntitle: T\ndigits: two\n{BLOCKS}", "digits: found 'two', expected a whole number"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,8 @@ def test_the_figure_comes_in_three_formats_and_the_same_bytes_twice(tmp_path: Pa
     again = second.write(tmp_path / "second")
     assert [path.read_bytes() for path in (pdf, svg, png, text, latex)] == [path.read_bytes() for path in again]
     assert text.read_text(encoding="utf-8").strip() == first.caption
+    odd = replace(first, caption="a\ud800b").write(tmp_path / "odd")
+    assert odd[3].read_bytes() == b"a?b\n"
     size = r"width=\ifdim\linewidth<5.4in\linewidth\else5.4in\fi"
     assert rf"\includegraphics[{size}]{{{pdf.name}}}" in latex.read_text(encoding="ascii")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from printed_numbers import printed_datasets, printed_rows, shipped_datasets, shipped_rows
 
+from reports.published import rows
 from reports.published.rows import (
     PublishedError,
     benchmark_rows,
@@ -126,8 +127,20 @@ def test_a_row_that_does_not_exist_brings_the_nearest_names() -> None:
     assert "ZINC bi-GCN L16" in message
     with pytest.raises(PublishedError, match="in small; the nearest names: ENZYMES bi-GCN L4"):
         find_row("ENZYME bi-GCN L4", table="small")
+    with pytest.raises(PublishedError, match=r"'qq': no such row in small; .* names: (\w+ [\w-]+ L4(, |$)){5}$"):
+        find_row("qq", table="small")
     with pytest.raises(PublishedError, match="expected one of graph_level, node_edge_level, placement, small"):
         find_row("ZINC GCN L4", table="medium")
+
+
+def test_a_broken_row_is_named_by_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (rows.FOLDER / "datasets.csv").read_text(encoding="utf-8").splitlines()
+    path = tmp_path / "datasets.csv"
+    path.write_text("\n".join([*lines[:3], lines[3].replace(",yes,", ",perhaps,")]), encoding="utf-8")
+    monkeypatch.setattr(rows, "FOLDER", tmp_path)
+    with pytest.raises(PublishedError) as raised:
+        paper_datasets.__wrapped__()
+    assert str(raised.value) == f"{path}, line 4: not a row of published numbers (KeyError('perhaps'))"
 
 
 def test_a_model_of_a_study_finds_its_row() -> None:

@@ -122,6 +122,11 @@ def broken(**changes: Any) -> dict[str, Any]:
         (broken(cells=[vanilla("zinc", "gcn", seeds=[4, 4])]), r"seeds \(4, 4\) on folds None, expected one or more"),
         (broken(cells=[vanilla("zinc", "gcn", metric="auc")]), r"cells\[0\]\.metric: found 'auc', expected one of mae"),
         (broken(cells=[vanilla("zinc", "gcn", direction="up")]), r"direction: found 'up', expected one of min, max"),
+        (
+            broken(cells=[vanilla("zinc", "gcn", departures=["a"])]),
+            r"\.departures: found \['a'\], expected settings",
+        ),
+        (broken(cells=[vanilla("zinc", "gcn", other_settings=1)]), r"\.other_settings: found 1, expected settings"),
         (broken(cells=[vanilla("zinc", "gcn")] * 2), "the cell id 'zinc-gcn-none-L4-100000' stands twice"),
     ],
 )

@@ -133,6 +133,15 @@ def test_the_placement_table_names_its_models_once() -> None:
     )
 
 
+def test_what_is_known_of_printed_rows_stands_below_them() -> None:
+    level, small = printed(find_layouts(["graph_level", "small"]))
+    assert render_markdown(level).endswith(
+        "Of the printed rows:\n\n- ZINC GatedGCN L16: the leaderboard's GatedGCN-PE: 0.214 ± 0.006\n"
+        "- SMNIST: Params of SMNIST are printed rotated by 180 degrees\n"
+    )
+    assert "Of the printed rows" not in render_markdown(small)
+
+
 def test_red_is_seen_in_html() -> None:
     (grid,) = printed(find_layouts(["graph_level"]))
     assert '<b class="best">0.166 ± 0.009</b>' in render_html(grid)

@@ -48,6 +48,8 @@ def test_the_terminal_view_of_the_worked_study(tmp_path: Path) -> None:
 def test_on_a_narrow_terminal_names_are_folded_and_no_number_is_cut(tmp_path: Path, width: int) -> None:
     table = write_tables(worked_study(tmp_path / "study"), tmp_path / "out").table
     stream = StringIO()
+    # 12 for the name, L, Params, 65.000 ± 5.000 (2/3), 70.000 ± 16.330, Epochs, and 2 between each two.
+    assert least_width(table) == 12 + 1 + 6 + 20 + 15 + 6 + 5 * 2
     shown = max(width, least_width(table))
     Console(file=stream, width=shown, highlight=False).print(render_terminal(table, shown))
     lines = stream.getvalue().splitlines()
