@@ -57,8 +57,8 @@ def choices(facts: StudyFacts) -> Iterator[Finding]:
         if wrong:
             origin = wrong[0].chosen_from or "no search trial"
             found = (
-                f"{counted_text(len(wrong), 'confirm trial')} repeat {origin}, expected {best or 'none'} "
-                f"({RANKING_RULE})"
+                f"{counted_text(len(wrong), 'confirm trial')} repeat{'s' * (len(wrong) == 1)} {origin}, "
+                f"expected {best or 'none'} ({RANKING_RULE})"
             )
             yield NOT_THE_BEST.in_cell(facts, cell, found, wrong)
         elif best is not None and not _same_configuration(cell.record, facts.details.rows([best])[best]):

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.compare.against_published import BesidePublished, beside_published
 from reports.compare.against_vanilla import Comparison, compare_cells
+from reports.compare.comparison_table import p_value_text
 from reports.compare.inference import SIGNIFICANCE
 from reports.layout.result_table import Entry, build_table
 from reports.published.rows import PaperRow, paper_rows
@@ -250,9 +251,7 @@ def _number(value: float | None, metric: str, signed: bool = False) -> str:
 
 
 def _p_value(value: float | None) -> str:
-    if value is None:
-        return "—"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return "—" if value is None else p_value_text(value)
 
 
 def _label(label: Label) -> str:

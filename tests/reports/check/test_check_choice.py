@@ -27,7 +27,7 @@ def test_not_the_best(tmp_path: Path) -> None:
 
 def test_chosen_from_no_search_trial(tmp_path: Path) -> None:
     found = only(check(clean_study(tmp_path, changed(is_first_run, chosen_from=None))), "not-the-best", "forbids")
-    assert found.found.startswith("1 confirm trial repeat no search trial, expected")
+    assert found.found.startswith("1 confirm trial repeats no search trial, expected")
 
 
 def test_confirm_trials_of_another_configuration(tmp_path: Path) -> None:
@@ -55,6 +55,11 @@ def test_a_trial_pruned_at_the_last_rung_can_be_the_best(tmp_path: Path) -> None
         # By itself at (0.0015 - 0.0012) / (0.01 - 0.0012) = 0.034
         ({"uniform": [0.0012, 0.01]}, True),
         ({"uniform": [0.0001, 0.0015]}, True),
+        # At the very bounds of what counts as the edge: 0.0015 / 0.03 = 0.05, and just beyond.
+        ({"uniform": [0.0, 0.03]}, True),
+        ({"uniform": [0.0, 0.0299]}, False),
+        ({"uniform": [-0.0004, 0.0016]}, True),
+        ({"uniform": [-0.0004, 0.00161]}, False),
         ({"choice": [0.0015, 0.01, 0.1]}, True),
         ({"choice": [0.1, 0.0001, 0.0015]}, False),
         ({"choice": [0.0015, 0.01]}, False),

@@ -139,6 +139,7 @@ def test_ticks_that_would_touch_are_left_out() -> None:
 
 def test_a_reason_names_three_cells_and_counts_the_rest() -> None:
     assert left_out("rungs", ["a", "b", "c", "d", "e"], "why") == ("rungs: a, b, c and 2 more: why",)
+    assert left_out("rungs", ["a", "b", "c"], "why") == ("rungs: a, b, c: why",)
     assert left_out("rungs", [], "why") == ()
 
 
