@@ -46,6 +46,8 @@ def test_the_least_that_is_a_layout(tmp_path: Path) -> None:
         (f"name: a_standalone\ntitle: T\n{BLOCKS}", "name: found 'a_standalone', expected another name"),
         (f"name: {'a' * 201}\ntitle: T\n{BLOCKS}", "name: found 'aaa"),
         (f"name: {{b: 1, c: 2}}\ntitle: T\n{BLOCKS}", "name: found a mapping of b, c, expected text"),
+        (f"name: {'/' * 60}\ntitle: T\n{BLOCKS}", f"name: found '{'/' * 60}', expected letters"),
+        (f"name: {'/' * 61}\ntitle: T\n{BLOCKS}", f"name: found '{'/' * 57}...', expected letters"),
         (f"name: {{}}\ntitle: T\n{BLOCKS}", "name: found an empty mapping, expected text"),
         (f"name: a\ntitle: ' '\n{BLOCKS}", "title: found ' ', expected text that is not empty"),
         (f"name: a\ntitle: T\ndigts: 2\n{BLOCKS}", "digts: found an unknown key, expected digits"),

@@ -67,9 +67,9 @@ def test_every_gap_has_its_reason_and_enters_no_mean(tmp_path: Path) -> None:
     trials = [
         trial(cell, 1, 0.75),
         trial(cell, 2, 0.1, status="diverged", reason="loss\n  is NaN"),
-        trial(cell, 3, 0.1, status="failed", reason="x" * 200),
+        trial(cell, 3, 0.1, status="failed", reason="x" * 161),
         trial(cell, 4, 0.1, status="running", reason=None),
-        trial(cell, 5, 0.1, status="pruned", reason="9"),
+        trial(cell, 5, 0.1, status="pruned", reason="x" * 160),
         trial(cell, 6, math.nan),
     ]
     summary = summary_of(tmp_path, cell, trials)
@@ -79,7 +79,7 @@ def test_every_gap_has_its_reason_and_enters_no_mean(tmp_path: Path) -> None:
         Gap(seed=2, fold=None, reason="diverged: loss is NaN"),
         Gap(seed=3, fold=None, reason="failed: " + "x" * 157 + "..."),
         Gap(seed=4, fold=None, reason="running"),
-        Gap(seed=5, fold=None, reason="pruned: 9"),
+        Gap(seed=5, fold=None, reason="pruned: " + "x" * 160),
         Gap(seed=6, fold=None, reason="finished without a number: test metric nan after 3 epochs"),
         Gap(seed=7, fold=None, reason="never started"),
     )

@@ -60,6 +60,20 @@ def test_on_a_narrow_terminal_names_are_folded_and_no_number_is_cut(tmp_path: Pa
     assert "…" not in stream.getvalue()
 
 
+@pytest.mark.parametrize(("columns", "width"), [(40, 70), (85, 85), (200, WIDTH)])
+def test_a_terminal_gets_its_own_width_within_what_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, width: int
+) -> None:
+    table = write_tables(worked_study(tmp_path / "study"), tmp_path / "out").table
+    stream, expected = StringIO(), StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    for name, value in (("COLUMNS", str(columns)), ("TERM", "xterm"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+    print_terminal(table, stream)
+    Console(file=expected, width=width, highlight=False).print(render_terminal(table, width))
+    assert re.sub(r"\x1b\[[\d;]*m", "", stream.getvalue()) == expected.getvalue()
+
+
 def test_a_file_gets_the_whole_width(tmp_path: Path) -> None:
     table = write_tables(worked_study(tmp_path / "study"), tmp_path / "out").table
     stream = StringIO()
