@@ -67,11 +67,11 @@ def _checked(text: str, option: str, expected: str) -> str:
     odd = next((character for character in text if not character.isprintable()), None)
     if odd is not None:
         raise GivenPlaceError(f"{option}: found a character that cannot be printed ({odd!r}), expected {expected}")
-    if len(os.fsencode(text)) > LONGEST_PATH:
-        raise GivenPlaceError(f"{option}: found {len(text):,} characters, expected {LONGEST_PATH} at most")
-    longest = max(text.split("/"), key=lambda name: len(os.fsencode(name)))
-    if len(os.fsencode(longest)) > LONGEST_NAME:
+    size, longest = len(os.fsencode(text)), max(len(os.fsencode(name)) for name in text.split("/"))
+    if size > LONGEST_PATH:
+        raise GivenPlaceError(f"{option}: found {size:,} bytes, expected {LONGEST_PATH} at most")
+    if longest > LONGEST_NAME:
         raise GivenPlaceError(
-            f"{option}: found a file's or folder's name of {len(longest)} characters, expected {LONGEST_NAME} at most"
+            f"{option}: found a file's or folder's name of {longest} bytes, expected {LONGEST_NAME} at most"
         )
     return text

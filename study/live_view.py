@@ -22,7 +22,7 @@ PLAIN_LINE_EVERY_S = 15.0
 PLAIN_SHARE = 0.02
 PLAIN_AT_MOST_EVERY_S = 600.0
 """Plain lines come further apart as a study grows older: the next after a fiftieth of its age, but at least each ten
-minutes. A day has 320 of them."""
+minutes. A day has 330 of them."""
 
 CELLS_IN_A_LINE = 4
 CAUSES_IN_A_LINE = 2

@@ -50,7 +50,8 @@ def location(place: str | Path) -> Path:
 
     Raises:
         LocationError: a URL of a scheme that is not in :data:`STORES`, whose library is not installed, without a
-            bucket, with one slash, or with a name or password in it.
+            bucket, with one slash, or with a name, a password or parameters in it; a file's with a host; Google's
+            without credentials.
     """
     found = _URL.fullmatch(str(place))
     if found is None:
@@ -64,13 +65,15 @@ def location(place: str | Path) -> Path:
         if bucket:
             raise LocationError(f"{place}: found a host, expected file:///FOLDER, or the folder's path alone")
         return Path(unquote(found["rest"]))
-    if "@" in bucket or ":" in bucket or "?" in found["rest"]:
+    may_hold_secrets = "@" in bucket or ":" in bucket or "?" in found["rest"]
+    if scheme not in STORES:
+        shown = f"{scheme}://***" if may_hold_secrets else place
+        raise LocationError(f"{shown}: found scheme {scheme}, expected a folder or one of {_schemes()}")
+    if may_hold_secrets:
         raise LocationError(
             f"{scheme}://***: found a name, a password or parameters in the URL, expected {scheme}://BUCKET/FOLDER; "
             "give credentials as the store's own tools take them (environment or profile)"
         )
-    if scheme not in STORES:
-        raise LocationError(f"{place}: found scheme {scheme}, expected a folder or one of {_schemes()}")
     if not bucket:
         raise LocationError(f"{place}: found no bucket, expected {scheme}://BUCKET/FOLDER")
     library, extra = STORES[scheme]

@@ -28,9 +28,9 @@ def test_nothing_is_no_place(text: str) -> None:
     [
         ("a\nb", r"--out: found a character that cannot be printed \('\\n'\), expected"),
         ("a\x1b[31m", r"--out: found a character that cannot be printed \('\\x1b'\), expected"),
-        ("x" * 256, "--out: found a file's or folder's name of 256 characters, expected 255 at most"),
-        ("é" * 128, "--out: found a file's or folder's name of 128 characters, expected 255 at most"),
-        ("x/" * 451, "--out: found 902 characters, expected 900 at most"),
+        ("x" * 256, "--out: found a file's or folder's name of 256 bytes, expected 255 at most"),
+        ("é" * 128, "--out: found a file's or folder's name of 256 bytes, expected 255 at most"),
+        ("x/" * 451, "--out: found 902 bytes, expected 900 at most"),
         ("s3:/bucket", "--out: s3:/bucket: found one slash, expected s3://bucket"),
         ("ftp://host/x", "--out: ftp://host/x: found scheme ftp, expected a folder or one of s3://, gs://"),
         ("memory://x", "--out: memory://x: found a place in this program's memory, expected a folder or its URL"),

@@ -39,6 +39,8 @@ def test_a_url_is_a_place_in_its_store(bucket_url: str) -> None:
         ("s3:///zinc", "s3:///zinc: found no bucket"),
         ("s3:/bucket/zinc", "s3:/bucket/zinc: found one slash, expected s3://bucket/zinc (or ./s3:/bucket/zinc, a"),
         ("http://host/zinc", "http://host/zinc: found scheme http, expected a folder"),
+        ("http://host:9000/zinc", "http://***: found scheme http, expected a folder or one of s3://, gs://"),
+        ("ftp://me:hunter2@host", "ftp://***: found scheme ftp, expected a folder or one of s3://, gs://"),
         ("file://host/zinc", "file://host/zinc: found a host, expected file:///FOLDER"),
     ],
 )
