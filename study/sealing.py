@@ -41,7 +41,10 @@ def _sealed(record: TrialRecord, pruned_at: int | None, error: str | None) -> Tr
         return record.sealed("failed", error, time.time())
     if pruned_at is None:
         return record.sealed("failed", f"its worker ended after epoch {record.num_epochs} without a word", time.time())
-    kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= pruned_at)
+    kept = record.epochs[:pruned_at]
+    if len(kept) < pruned_at:  # a disk may lose what was there when the epoch was reported
+        told = f"stopped at the rung of epoch {pruned_at}, and on record are {len(kept)} of these epochs"
+        return record.sealed("failed", told, time.time())
     last = kept[-1]
     pruned = record.sealed("pruned", f"at the rung of epoch {pruned_at}", last.ended_at)
     return replace(pruned, epochs=kept, val_metric=last.val_metric, val_loss=last.val_loss)

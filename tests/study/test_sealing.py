@@ -73,6 +73,16 @@ def test_a_worker_that_left_no_record_failed_before_its_first_epoch(folder: Resu
     assert read_record(folder.record(trial.key)) == sealed
 
 
+@pytest.mark.parametrize("epochs", [None, 3])
+def test_a_pruned_trial_whose_record_does_not_reach_the_rung_failed(folder: ResultsFolder, epochs: int | None) -> None:
+    """The disk lost what the worker had brought there: a next try trains it again."""
+    if epochs is not None:
+        live(folder, epochs)
+    sealed = seal(assignment(folder.root), folder, pruned_at=4)
+    told = f"stopped at the rung of epoch 4, and on record are {epochs or 0} of these epochs"
+    assert (sealed.status, sealed.reason, sealed.num_epochs) == ("failed", told, epochs or 0)
+
+
 def test_a_failed_trial_keeps_what_the_next_start_goes_on_from(folder: ResultsFolder) -> None:
     live(folder, epochs=1, status="failed", reason="OSError: gone")
     sealed = seal(assignment(folder.root), folder)
