@@ -25,7 +25,10 @@ from study.results import ResultsFolder
 from study.store import StoreTrouble, store_trouble
 from study.whole_files import make_folder, remove_folder, write_whole
 
-UNREADABLE = (OSError, EOFError, RuntimeError, ValueError, TypeError, LookupError, pickle.UnpicklingError, RecordError)
+UNREADABLE = (
+    *(OSError, EOFError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError),
+    *(pickle.UnpicklingError, RecordError),
+)
 """What reading a checkpoint or a record raises where there is none, and where it was cut or has a wrong byte."""
 
 Keep = Callable[[Callable[[], Any]], Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from bimp.network import Network
 from bimp.smoothing import dirichlet_energy, group_distance_ratio, instance_information_gain, mean_average_distance
 from bimp.tasks import TaskSpec, task_of
 from study.found_study import require_study
+from study.live_trial import UNREADABLE
 from study.recorded_configuration import recorded_configuration
 from study.records import TrialRecord, read_records
 from study.results import ResultsFolder
@@ -55,6 +55,7 @@ def measure_study(results: Path, data: Path, *, force: bool = False, trust: bool
         trust: import the layers of a user's own that the records name.
 
     Raises:
+        NoStudyError, StoreAccessError: there is no study in ``results``.
         SmoothingError: no finished confirm trial, weights that cannot be read or are another configuration's, or a
             layer of a user's own that may not be imported.
         ConfigError: with ``trust``, a layer that cannot be imported.
@@ -86,7 +87,7 @@ def measure_trial(record: TrialRecord, weights: Path, data: Path) -> list[Smooth
     """The values of one trial on its test graphs, layer by layer within each graph.
 
     Raises:
-        SmoothingError, DataError: as :func:`measure_study`.
+        SmoothingError, DataError, RecordError: as :func:`measure_study`.
     """
     config = recorded_configuration(record)
     network = _load(config, record, weights)
@@ -157,7 +158,7 @@ def _chunks(split: GraphSplit) -> Iterator[Tensor]:
 def _load(config: TrialConfig, record: TrialRecord, weights: Path) -> Network:
     try:
         kept = torch.load(io.BytesIO(weights.read_bytes()), map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError, OSError) as error:
+    except UNREADABLE as error:
         raise SmoothingError(f"{weights}: not readable as weights ({type(error).__name__}); remove the file") from error
     if not isinstance(kept, dict) or kept.get("config") != json.loads(record.config_json):
         raise SmoothingError(

@@ -87,9 +87,9 @@ def read_smoothing(path: Path) -> pa.Table:
     mend = "remove it, and run `run_study.py smoothing` again"
     try:
         table = pq.ParquetFile(pa.BufferReader(path.read_bytes()), page_checksum_verification=True).read()
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{path}: not a readable Parquet file ({error}); {mend}") from error
-    version = (table.schema.metadata or {}).get(b"bimp_smoothing_schema", b"none").decode()
+    version = (table.schema.metadata or {}).get(b"bimp_smoothing_schema", b"none").decode(errors="replace")
     if version != str(SMOOTHING_SCHEMA_VERSION) or not table.schema.equals(SMOOTHING_SCHEMA):
         raise RecordError(f"{path}: found smoothing schema {version}, expected {SMOOTHING_SCHEMA_VERSION}; {mend}")
     if set(table.column("key").unique().to_pylist()) != {path.stem}:

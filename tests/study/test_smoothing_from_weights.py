@@ -179,6 +179,23 @@ def test_weights_of_another_configuration_are_refused(tmp_path: Path, data: Path
         list(measure_study(tmp_path, data))
 
 
+def test_a_wrong_byte_is_told_in_one_line(tmp_path: Path, data: Path, dataset: PreparedDataset) -> None:
+    """In weights and in values it may make a text that is none, for which the libraries have no error of their own."""
+    record = confirmed(tmp_path, data, dataset)
+    folder = ResultsFolder(tmp_path)
+    weights = folder.final_weights(record.key)
+    whole = weights.read_bytes()
+    weights.write_bytes(whole.replace(b"network", b"net\xffork"))
+    with pytest.raises(SmoothingError, match=rf"{weights}: not readable as weights \(UnicodeDecodeError\); remove"):
+        list(measure_study(tmp_path, data))
+    weights.write_bytes(whole)
+    (done,) = measure_study(tmp_path, data)
+    assert done.path is not None
+    done.path.write_bytes(done.path.read_bytes().replace(b"dirichlet_energy", b"dirichlet\xffenergy"))
+    with pytest.raises(RecordError, match=f"{done.path}: not a readable Parquet file"):
+        read_smoothing(done.path)
+
+
 def test_a_cut_file_of_values_is_refused(tmp_path: Path, data: Path, dataset: PreparedDataset) -> None:
     record = confirmed(tmp_path, data, dataset)
     list(measure_study(tmp_path, data))
