@@ -13,6 +13,7 @@ from rich.text import Text
 from bimp.budget import count_parameters
 from bimp.config import TrialConfig
 from bimp.data import DataError, open_prepared
+from bimp.data.manifest import prepare_command
 from bimp.data.source import SPLIT_NAMES, SplitName
 from bimp.engine import evaluate
 from bimp.measurement import Evaluation
@@ -41,17 +42,14 @@ class CheckpointReport:
         return task_of(self.config.dataset)
 
 
-def evaluate_checkpoint(
-    checkpoint: Path, config: Path, data: Path, *, fold: int | None = None, device: str = "cpu"
-) -> CheckpointReport:
-    """Evaluate the released ``checkpoint`` with its JSON ``config`` on the prepared dataset in ``data``.
+def evaluate_checkpoint(checkpoint: Path, config: Path, data: Path, *, fold: int | None = None) -> CheckpointReport:
+    """Evaluate the released ``checkpoint`` with its JSON ``config`` on the prepared dataset in ``data``, on the CPU.
 
     Args:
         checkpoint: a state dict with released names.
         config: the released code's configuration.
         data: folder of the prepared datasets.
         fold: of a dataset with folds, counted from 0; None there: 0.
-        device: where it runs.
 
     Raises:
         ReleasedError: one of the two files is not what it should be, or they do not belong together.
@@ -64,11 +62,11 @@ def evaluate_checkpoint(
     if dataset.positional_encodings < wanted:
         raise DataError(
             f"{data / trial.dataset}: found {dataset.positional_encodings} positional encodings, expected {wanted}; "
-            f"run `run_study.py prepare {trial.dataset} --pos-enc {wanted}`"
+            f"run {prepare_command(data / trial.dataset, '--pos-enc', str(wanted))}"
         )
     fold = 0 if fold is None and dataset.folds is not None else fold
     try:
-        network = load_network(weights, trial).to(device)
+        network = load_network(weights, trial)
     except ReleasedError as error:
         raise ReleasedError(f"{checkpoint} with {config}: {error}") from error
     trial = replace(trial, model=network.model, fold=fold)
@@ -77,7 +75,7 @@ def evaluate_checkpoint(
     return CheckpointReport(
         config=trial,
         params=count_parameters(network),
-        splits={name: evaluate(network, trial, dataset.split(name, fold), device) for name in SPLIT_NAMES},
+        splits={name: evaluate(network, trial, dataset.split(name, fold), "cpu") for name in SPLIT_NAMES},
     )
 
 

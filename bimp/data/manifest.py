@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -133,7 +134,12 @@ def read_manifest(folder: Path) -> Manifest:
 
 def how_to_mend(folder: Path) -> str:
     """The end of every error about a prepared folder."""
-    return f"run `run_study.py prepare {folder.name} --force`"
+    return f"run {prepare_command(folder, '--force')}"
+
+
+def prepare_command(folder: Path, *options: str) -> str:
+    """The command that prepares the dataset of ``folder`` there, as a message gives it to be pasted."""
+    return f"`{shlex.join(('run_study.py', 'prepare', folder.name, '--data', str(folder.parent), *options))}`"
 
 
 def _manifest_from(plain: Mapping[str, Any]) -> Manifest:

@@ -10,7 +10,7 @@ from filelock import FileLock
 
 from bimp.data import storage
 from bimp.data.errors import DataError
-from bimp.data.manifest import POSITIONAL_ENCODINGS, Manifest, read_manifest, write_manifest
+from bimp.data.manifest import POSITIONAL_ENCODINGS, Manifest, how_to_mend, read_manifest, write_manifest
 from bimp.data.positional import positional_encodings as encodings_of
 from bimp.data.prepared import PreparedDataset, open_prepared, split_tensor
 from bimp.data.raw import checksums
@@ -101,7 +101,7 @@ def load_or_prepare(name: str, root: Path, *, positional_encodings: int = 0) -> 
 
 def _require_same(folder: Path, maker: str, parameters: Parameters, raw_sha256: Mapping[str, str] | None) -> None:
     manifest = read_manifest(folder)
-    mend = f"run `run_study.py prepare {folder.name} --force` with the same options to make it anew"
+    mend = f"{how_to_mend(folder)} with the same options to make it anew"
     if manifest.maker not in ("", maker):
         raise DataError(f"{folder}: found data of maker {manifest.maker!r}, expected {maker!r}; {mend}")
     for key in sorted({*parameters, *manifest.parameters}):

@@ -8,7 +8,7 @@ from typing import cast
 
 from bimp.data import storage
 from bimp.data.errors import DataError
-from bimp.data.manifest import POSITIONAL_ENCODINGS, read_manifest
+from bimp.data.manifest import POSITIONAL_ENCODINGS, how_to_mend, prepare_command, read_manifest
 from bimp.data.packed import GraphSplit, LabelLevel, PackedGraphs
 from bimp.data.source import SPLIT_NAMES, Parameters, SplitName, Splits, require_graphs
 from bimp.data.sources import require_dataset
@@ -96,7 +96,7 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
     require_dataset(name)
     folder = root / name
     if not folder.is_dir():
-        raise DataError(f"{folder}: found no folder, expected a prepared dataset; run `run_study.py prepare {name}`")
+        raise DataError(f"{folder}: found no folder, expected a prepared dataset; run {prepare_command(folder)}")
     manifest = read_manifest(folder)
     if fingerprint is not None and manifest.fingerprint != fingerprint:
         raise DataError(
@@ -108,7 +108,7 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
     splits = {
         split: tuple(tensors[split_tensor(split, fold)] for fold in range(manifest.folds or 1)) for split in SPLIT_NAMES
     }
-    require_graphs(folder, splits, f"; run `run_study.py prepare {name} --force` to make it anew")
+    require_graphs(folder, splits, f"; {how_to_mend(folder)} to make it anew")
     return PreparedDataset(
         name=name,
         fingerprint=manifest.fingerprint,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +116,8 @@ def read_prepared(data: Path) -> tuple[PreparedStatistics, ...]:
     manifests = sorted(data.glob(f"*/{MANIFEST}"))
     prepared = tuple(_read(path) for path in manifests if not path.parent.name.startswith("."))
     if not prepared:
-        raise ResultsError(f"{data}: found no prepared dataset; run `run_study.py prepare NAME --data {data}` first")
+        command = f"run_study.py prepare NAME --data {shlex.quote(str(data))}"
+        raise ResultsError(f"{data}: found no prepared dataset; run `{command}` first")
     return prepared
 
 
@@ -186,7 +188,7 @@ def _feature(name: str | None, dim: int | None) -> str:
 
 
 def _read(path: Path) -> PreparedStatistics:
-    mend = f"run `run_study.py prepare {path.parent.name} --force`"
+    mend = f"run `run_study.py prepare {path.parent.name} --data {shlex.quote(str(path.parents[1]))} --force`"
     try:
         manifest: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         statistics = manifest["statistics"]

@@ -87,7 +87,7 @@ def evaluate(
     ],
     data: DataFolder = Path("data"),
     fold: Annotated[
-        int | None, typer.Option(metavar="N", help="Fold, from 0; needed where the dataset has folds.")
+        int | None, typer.Option(metavar="N", help="Fold, from 0. [default: 0, where the dataset has folds]")
     ] = None,
 ) -> None:
     """Measure a checkpoint of the authors' released code on a prepared dataset."""

@@ -75,9 +75,9 @@ def test_files_that_do_not_belong_together(folder: Path) -> None:
 
 
 def test_a_dataset_that_is_not_prepared_or_lacks_encodings(folder: Path) -> None:
-    with pytest.raises(DataError, match="found no folder, expected a prepared dataset"):
+    with pytest.raises(DataError, match=f"; run `run_study.py prepare cluster --data {folder / 'elsewhere'}`$"):
         evaluate_checkpoint(folder / "epoch_9.pkl", folder / "config.json", folder / "elsewhere")
     encoded = {**CONFIG, "net_params": {**CONFIG["net_params"], "pos_enc": True, "pos_enc_dim": 4}}
     (folder / "config.json").write_text(json.dumps(encoded), encoding="utf-8")
-    with pytest.raises(DataError, match="found 0 positional encodings, expected 4; run"):
+    with pytest.raises(DataError, match=f"expected 4; run `.* cluster --data {folder / 'data'} --pos-enc 4`$"):
         evaluate_checkpoint(folder / "epoch_9.pkl", folder / "config.json", folder / "data")

@@ -71,7 +71,7 @@ def test_checksums_are_those_of_the_files(folder: Path) -> None:
 def test_a_cut_file_is_named(folder: Path) -> None:
     with (folder / "offsets.bin").open("r+b") as file:
         file.truncate(9)
-    with pytest.raises(DataError, match=r"offsets\.bin: found 9 bytes, expected 16; .*prepare cluster --force"):
+    with pytest.raises(DataError, match=r"offsets\.bin: found 9 bytes, expected 16; .*--force"):
         map_tensors(folder, read_manifest(folder))
 
 
@@ -154,7 +154,8 @@ def edited(folder: Path, **changes: Any) -> None:
 )
 def test_a_foreign_or_edited_manifest_is_named(folder: Path, changes: dict[str, Any], message: str) -> None:
     edited(folder, **changes)
-    with pytest.raises(DataError, match=rf"manifest\.json: .*{message}.*prepare cluster --force"):
+    mend = f"prepare cluster --data {folder.parent} --force`"
+    with pytest.raises(DataError, match=rf"manifest\.json: .*{message}.*{mend}"):
         read_manifest(folder)
 
 
