@@ -88,10 +88,10 @@ class Comparison:
 
 
 def compare_smoothing(results: Path, measure: str) -> tuple[Comparison, ...]:
-    """The comparisons of the study in ``results``, in the order of its table.
+    """The comparisons of the study in ``results``, in the order of its table; none without a value of ``measure``.
 
     Raises:
-        ResultsError: no such measure, no value of it, or no results folder.
+        ResultsError: no such measure, or not the results folder of a study.
         study.records.RecordError: a file cannot be read.
     """
     if measure not in MEASURES:
@@ -109,10 +109,6 @@ def compare_smoothing(results: Path, measure: str) -> tuple[Comparison, ...]:
         if curve is not None:
             groups.setdefault(group, {})[cell.id] = curve
             datasets[group] = cell.dataset_title
-    if not groups:
-        raise ResultsError(
-            f"{results / SMOOTHING_FOLDER}: found no value of {measure}; run `run_study.py smoothing {results}` first"
-        )
     return tuple(_comparison(study.plan, datasets[group], measure, curves) for group, curves in groups.items())
 
 

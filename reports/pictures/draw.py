@@ -30,8 +30,8 @@ def draw_pictures(results: Path, measure: str = DEFAULT_MEASURE) -> Drawn:
     with styled():
         drawn = [draw(material) for draw in KINDS]
         smoothing = oversmoothing(results, measure)
-    skipped = () if smoothing else ("over-smoothing: not measured; `run_study.py smoothing RESULTS` does",)
-    return Drawn.together([*drawn, Drawn(pictures=smoothing, skipped=skipped)])
+    none = f"over-smoothing: no value of {measure} on record; `run_study.py smoothing RESULTS` measures what there is"
+    return Drawn.together([*drawn, Drawn(pictures=smoothing, skipped=() if smoothing else (none,))])
 
 
 def write_pictures(

@@ -37,7 +37,7 @@ BAR_HEIGHT = 0.035
 
 
 def oversmoothing(results: Path, measure: str = DEFAULT_MEASURE) -> tuple[Picture, ...]:
-    """``measure`` of every vanilla cell of a study with the gated cells that face it; empty where it was not measured.
+    """``measure`` of every vanilla cell of a study with the gated cells that face it; empty without a value of it.
 
     Raises:
         ResultsError: no such measure, or not the results folder of a study.

@@ -16,6 +16,7 @@ from measured_study import BI_GCN, GCN, measured, measured_study
 from scipy.stats import t as student
 
 from reports.compare.smoothing import compare_smoothing
+from reports.pictures import draw_pictures
 from reports.pictures.oversmoothing import caption, draw, oversmoothing
 from reports.records.plan import ResultsError
 from study.records import RecordError
@@ -113,12 +114,25 @@ def test_the_command_loads_no_torch(tmp_path: Path) -> None:
     assert f"{tmp_path / 'out'}/information_gain_kde-cluster-gcn-none-L2-100000.png\n" in done.stdout
 
 
+@pytest.mark.parametrize("lacking", ["the measure", "trials that count"])
+def test_without_a_value_the_other_pictures_are_drawn_all_the_same(tmp_path: Path, lacking: str) -> None:
+    """A task may lack the measure, and what was measured may be of trials that another configuration superseded."""
+    results, measure = measured_study(tmp_path), "information_gain_kde"
+    if lacking == "the measure":
+        measure = "group_distance_ratio"
+    else:
+        for path in sorted((results / "smoothing").glob("*.parquet")):
+            path.rename(path.with_name(f"superseded-{path.name}"))
+    assert compare_smoothing(results, measure) == ()
+    drawn = draw_pictures(results, measure)
+    assert [picture.name for picture in drawn.pictures] == ["learning-curves"]
+    assert drawn.skipped[-1].startswith(f"over-smoothing: no value of {measure} on record; `run_study.py smoothing ")
+
+
 def test_errors_say_what_to_do_in_one_line(tmp_path: Path) -> None:
     results = measured_study(tmp_path)
     with pytest.raises(ResultsError, match="found 'gain', expected one of information_gain_kde, "):
         compare_smoothing(results, "gain")
-    with pytest.raises(ResultsError, match=r"found no value of group_distance_ratio; run `run_study.py smoothing"):
-        compare_smoothing(results, "group_distance_ratio")
     path = next((results / "smoothing").glob("*.parquet"))
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(RecordError, match=f"{path}: not a readable Parquet file"):
