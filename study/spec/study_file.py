@@ -31,7 +31,10 @@ def study_text(path: Path, name: str | None = None) -> str:
     try:
         text = path.read_bytes().decode()
     except OSError as error:
-        raise SpecError(f"{path}: found no readable file ({error.strerror}), expected a study in YAML") from error
+        # Those of an object store have no words of the system's.
+        missing = "No such file or directory" if isinstance(error, FileNotFoundError) else str(error)
+        cause = error.strerror or missing
+        raise SpecError(f"{path}: found no readable file ({cause}), expected a study in YAML") from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: found bytes that are not UTF-8, expected a study in YAML") from error
     if name is None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study_text import BASE, edited
 
+from study.location import location
 from study.plan import plan
 from study.spec import SpecError, load_study, read_study
 from study.spec.source import KeyPath, read_yaml
@@ -112,6 +113,11 @@ def test_missing_file(tmp_path: Path) -> None:
     assert str(error.value) == (
         f"{tmp_path / 'none.yaml'}: found no readable file (No such file or directory), expected a study in YAML"
     )
+
+
+def test_missing_object(bucket_url: str) -> None:
+    with pytest.raises(SpecError, match=r"/none.yaml: found no readable file \(No such file or directory\), expected"):
+        load_study(location(f"{bucket_url}/none.yaml"))
 
 
 def test_file_that_is_not_utf8(tmp_path: Path) -> None:
