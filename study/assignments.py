@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from bimp.data.transfer import put_prepared
 from study.assignment import TrialAssignment
@@ -26,7 +25,7 @@ class Assignments:
         self.resources = spec.resources
         self._folder = folder
         self._fingerprints = fingerprints
-        self._code = git_state(Path(__file__).parent)
+        self._code = git_state()
         # A node of a cluster may not see the data folder of this machine.
         self._store = None if options.address is None else folder.root / STORE_FOLDER
         self._versions = (

@@ -25,6 +25,7 @@ from study.kept_log import kept_log
 from study.lease import Lease
 from study.live_view import LiveView
 from study.location import absolute, is_remote
+from study.outcome import failures_line
 from study.plan import StudyPlan
 from study.plan import plan as plan_study
 from study.provenance import git_state
@@ -120,11 +121,9 @@ def _run_to_its_end(
 @contextmanager
 def _logged(coordinator: StudyCoordinator, spec: StudySpec) -> Iterator[None]:
     """Say in the log when the run began, and how it ended; the screen is told by others."""
-    code = git_state(Path(__file__).parent)
-    changed = " with changes" if code.dirty else ""
-    logger.info(
-        "%s: %s; commit %s%s", spec.name, _amount(coordinator), code.commit, changed, extra={"event": "run_began"}
-    )
+    code = git_state()
+    commit = f"commit {code.commit}{' with changes' if code.dirty else ''}" if code.commit else "no known commit"
+    logger.info("%s: %s; %s", spec.name, _amount(coordinator), commit, extra={"event": "run_began"})
     try:
         yield
     except KeyboardInterrupt:
@@ -141,10 +140,7 @@ def _tell_of_failures(coordinator: StudyCoordinator, folder: ResultsFolder, tell
     tallies = [run.tally for run in coordinator.cells.values()]
     failed = sum(tally.search["failed"] + tally.confirm["failed"] for tally in tallies)
     if failed:
-        tell(
-            f"{failed} {'trial' if failed == 1 else 'trials'} failed (python run_study.py status {folder.root} names "
-            f"the causes, {folder.errors} has the tracebacks); the same command tries again"
-        )
+        tell(failures_line(failed, folder))
     return failed
 
 

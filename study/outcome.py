@@ -1,7 +1,8 @@
-"""What a study says at its end: the table, and where everything lies."""
+"""What a study says at its end: what failed, the table, and where everything lies."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from rich.console import Console
@@ -11,6 +12,15 @@ from reports.tables.terminal import print_terminal
 from study.location import absolute
 from study.results import ResultsFolder
 from study.tracking import default_tracking_uri, masked, to_fill_in, ui_command, ui_page
+
+
+def failures_line(failed: int, folder: ResultsFolder) -> str:
+    """What is told of ``failed`` trials, one at least: where their causes are, and what comes next."""
+    trials = "1 trial" if failed == 1 else f"{failed} trials"
+    status = f"python run_study.py status {shlex.quote(str(folder.root))}"
+    return (
+        f"{trials} failed ({status} names the causes, {folder.errors} has the tracebacks); the same command tries again"
+    )
 
 
 def print_outcome(files: TableFiles, results: Path, mlflow: str | None, console: Console) -> None:

@@ -14,6 +14,7 @@ from study.cluster_address import ClusterAddressError
 from study.driver import run_study
 from study.faults import FolderError, StudyInterruptedError
 from study.lease import Lease
+from study.outcome import failures_line
 from study.plan import plan, plan_document
 from study.results import ResultsFolder, ResultsFolderError
 from study.run_options import RunOptions
@@ -115,6 +116,16 @@ def test_ctrl_c_before_training_says_how_to_go_on(tmp_path: Path, monkeypatch: p
         run_study(study_file(tmp_path), options(tmp_path), Console(file=io.StringIO()))
     assert str(caught.value) == (
         f"stopped; nothing that ended is lost; the same command goes on in {tmp_path / 'results'}"
+    )
+
+
+def test_failed_trials_are_told_with_a_command_that_can_be_pasted() -> None:
+    assert failures_line(1, ResultsFolder(Path("/my results/zinc"))) == (
+        "1 trial failed (python run_study.py status '/my results/zinc' names the causes, /my results/zinc/errors has the "
+        "tracebacks); the same command tries again"
+    )
+    assert failures_line(2, ResultsFolder(Path("results"))).startswith(
+        "2 trials failed (python run_study.py status res"
     )
 
 
