@@ -121,8 +121,9 @@ def _require_small(folder: Path, code: list[Path]) -> None:
         path: sum(file.stat().st_size for file in (folder / path.name).rglob("*") if file.is_file()) for path in code
     }
     largest = max(sizes, key=lambda path: sizes[path])
-    if sum(sizes.values()) > LARGEST_BYTES:
+    total = sum(sizes.values())
+    if total > LARGEST_BYTES:
         raise CodeError(
-            f"{largest}: {sizes[largest] / 2**20:.0f} MiB would be sent to every node with the layers in it, more than "
-            f"{LARGEST_BYTES / 2**20:.0f}; move data out of this package, or install it on the nodes"
+            f"{largest}: {sizes[largest] / 2**20:.1f} of {total / 2**20:.1f} MiB that would be sent to every node, "
+            f"more than {LARGEST_BYTES / 2**20:g} in all; move data out of this package, or install it on the nodes"
         )

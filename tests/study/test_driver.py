@@ -120,13 +120,11 @@ def test_ctrl_c_before_training_says_how_to_go_on(tmp_path: Path, monkeypatch: p
 
 
 def test_failed_trials_are_told_with_a_command_that_can_be_pasted() -> None:
-    assert failures_line(1, ResultsFolder(Path("/my results/zinc"))) == (
-        "1 trial failed (python run_study.py status '/my results/zinc' names the causes, /my results/zinc/errors has the "
+    assert failures_line(1, ResultsFolder(Path("/my results"))) == (
+        "1 trial failed (python run_study.py status '/my results' names the causes, /my results/errors has the "
         "tracebacks); the same command tries again"
     )
-    assert failures_line(2, ResultsFolder(Path("results"))).startswith(
-        "2 trials failed (python run_study.py status res"
-    )
+    assert failures_line(2, ResultsFolder(Path("results"))).startswith("2 trials failed (python run_study.py status r")
 
 
 def test_a_second_run_in_the_same_folder_is_refused_until_the_first_ends(tmp_path: Path) -> None:

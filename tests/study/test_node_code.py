@@ -110,7 +110,7 @@ def test_a_layer_from_an_installed_library_is_left_to_the_nodes() -> None:
 def test_a_package_too_large_to_be_sent_is_named(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = own({"my_lab/__init__.py": "", "my_lab/table.csv": "0" * (3 * 2**20)})
     monkeypatch.setattr(node_code, "LARGEST_BYTES", 3 * 2**20)
-    with pytest.raises(CodeError, match=rf"^{folder}/my_lab: 3 MiB would be sent .*; move data out of this package"):
+    with pytest.raises(CodeError, match=rf"^{folder}/my_lab: 3.0 of 4.\d MiB that .* than 3 in all; move data out"):
         sent("my_lab:Layer")
 
 
