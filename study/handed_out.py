@@ -27,7 +27,8 @@ class _HandedOut:
 
     Attributes:
         takes: slots. asks: the resources that Ray is asked for.
-        waits_since: when it was handed out; None once a worker has it, or the log says that it waits.
+        waits_since: when it was handed out, or a node joined that has what it asks for; None once a worker has it, or
+            the log says that it waits.
         held_back_since: since when others wait for it; None: they do not.
         runs: whether a worker has it.
         excused: whether it may not be its fault if it is lost.
@@ -163,5 +164,5 @@ class HandedOut:
         for trial in self._trials.values():
             if trial.waits_since is not None and self._clock() - trial.waits_since > WAITS_S:
                 trial.waits_since = None
-                said = f"still waits for a worker, {WAITS_S:g} s after it was handed out"
+                said = f"has waited for a worker for more than {WAITS_S:g} s"
                 log_trial(logger, "waits", trial.assignment, said)

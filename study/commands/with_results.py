@@ -41,8 +41,10 @@ def rebuild_mlflow(
         raise MirrorError(
             f"{masked(mirror.tracking_uri)}: MLflow cannot be written ({cause}); mend it, or name another with --mlflow"
         ) from error
-    files = f", and {sent} files with them" if sent else ""
-    console().print(f"{read} records mirrored to {masked(mirror.tracking_uri)}{files}", markup=False, soft_wrap=True)
+    records = "1 record" if read == 1 else f"{read} records"
+    files = f"; sent to it were {sent} files" if sent else ""
+    line = f"{masked(mirror.tracking_uri)}: holds {records} of {results}{files}"
+    console().print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def compact(results: Results) -> None:

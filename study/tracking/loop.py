@@ -111,7 +111,7 @@ class MirrorThread:
             self._wait(timeout_s)
         if not self._complete:
             _log.warning(
-                "MLflow at %s is not complete for study %s (waited %.0f s); the records are. Complete it with: %s",
+                "MLflow at %s does not hold all of study %s (waited %.0f s); the records do. Complete it with: %s",
                 masked(self._mirror.tracking_uri),
                 self._mirror.study,
                 time.monotonic() - began,
@@ -123,8 +123,8 @@ class MirrorThread:
         self._thread.join(min(_SAID_AFTER_S, timeout_s))
         if self._thread.is_alive() and timeout_s > _SAID_AFTER_S:
             self._tell(
-                f"the records of {self._mirror.study} are complete; waiting for MLflow at "
-                f"{masked(self._mirror.tracking_uri)} to take the last of them, at most {timeout_s:g} s"
+                f"what was done of {self._mirror.study} is on record; waiting for MLflow at "
+                f"{masked(self._mirror.tracking_uri)} to take the last of it, at most {timeout_s:g} s"
             )
             self._thread.join(timeout_s - _SAID_AFTER_S)
 

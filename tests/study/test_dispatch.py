@@ -540,7 +540,7 @@ def test_a_trial_that_no_worker_has_counts_as_waiting_and_is_logged_once(
         study.dispatch.note_waiting()
     (line,) = [record for record in caplog.records if record.event == "waits"]
     assert line.trial == waiting.key
-    assert line.getMessage().endswith("still waits for a worker, 60 s after it was handed out")
+    assert line.getMessage().endswith("has waited for a worker for more than 60 s")
     study.dispatch.started(waiting.key)
     assert (study.coordinator.view(2).running, study.coordinator.view(2).waiting) == (2, 0)
 

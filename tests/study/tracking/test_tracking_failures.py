@@ -57,9 +57,9 @@ def test_the_end_says_what_it_waits_for_and_waits_no_longer_than_it_may(
         uri = f"http://someone:hunter2@127.0.0.1:{silent.getsockname()[1]}"
         thread = MirrorThread(uri, folder.root, tell=told.append)
         thread.start()
-        assert thread.stop(timeout_s=0.5) is False
+        assert thread.stop(complete=False, timeout_s=0.5) is False, "it was interrupted: the study is not complete"
     assert told == [
-        f"the records of quickstart are complete; waiting for MLflow at {masked(uri)} to take the last of them, "
+        f"what was done of quickstart is on record; waiting for MLflow at {masked(uri)} to take the last of it, "
         "at most 0.5 s"
     ]
 
