@@ -236,11 +236,15 @@ class StudyCoordinator:
 
     def _retire(self, run: CellRun) -> None:
         """Take confirm records of a configuration that lost its place out of the tables; they stay on record."""
+        reason = (
+            "the search was extended and chose another configuration"
+            if run.cell.trials
+            else "the data of its cell, or the width that its budget gives, is another now"
+        )
         if keys := run.take_superseded():
-            self._write(partial(_supersede, self._folder, keys))
+            self._write(partial(_supersede, self._folder, keys, reason))
 
 
-def _supersede(folder: ResultsFolder, keys: set[str]) -> None:
-    reason = "the search was extended and chose another configuration"
+def _supersede(folder: ResultsFolder, keys: set[str], reason: str) -> None:
     for record in list(read_records(folder.records, keys=keys)):
         write_record(replace(record, status="superseded", reason=reason), folder.record(record.key))

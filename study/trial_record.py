@@ -14,7 +14,7 @@ SCHEMA_VERSION = 3
 
 Status = Literal["running", "finished", "pruned", "diverged", "failed", "superseded"]
 """``running`` until the driver seals the record; only ``finished`` confirm records enter a table. ``superseded`` is a
-confirm record whose configuration lost its place: the search was extended and chose another one."""
+confirm record that lost its place: the search was extended and chose another configuration, or the data is other."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -435,8 +435,23 @@ def test_an_extended_search_that_chooses_anew_retires_the_old_confirm_trials(fol
         assert len({r.chosen_from for r in in_table}) == 1
         assert sorted(r.seed for r in in_table) == [41, 95]
     assert {r.status for r in after.values()} == {"finished", "superseded"}
+    reasons = {r.reason for r in after.values() if r.status == "superseded"}
+    assert reasons == {"the search was extended and chose another configuration"}
     view = workers.coordinator.view(2)
     assert (view.ended, view.total) == (64, 64)
+
+
+def test_other_data_retires_the_confirm_trials_of_a_cell_that_searches_nothing(folder: ResultsFolder) -> None:
+    spec = read_study(
+        "{name: one, arms: {dataset: digits, backbone: gcn, hidden_dim: 10, layers: 2}, fixed: {max_epochs: 1}}"
+    )
+    assert start(folder, spec).run()
+    before = records(folder).keys()
+    assert start(folder, spec, fingerprint="other").run()
+    after = records(folder)
+    assert {r.data_fingerprint for r in after.values() if r.status == "finished"} == {"other"}
+    told = "the data of its cell, or the width that its budget gives, is another now"
+    assert {(after[key].status, after[key].reason) for key in before} == {("superseded", told)}
 
 
 def test_trials_that_nobody_runs_any_more_come_again_first_and_in_their_order(folder: ResultsFolder) -> None:
