@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import torch
+
 from study.plan import StudyPlan
 from study.plan.effort import efforts
 from study.plan.hours import Estimate, estimate
@@ -26,11 +28,12 @@ def planned_hours(
         spec: the study.
         earlier: a results folder whose records tell how long an epoch takes; None: none does.
         data: the prepared data to measure on; None: nothing is measured.
-        slots: trials side by side; None: as many as this machine would run.
+        slots: trials side by side; None: as many as this machine would run, by its cores alone where it has no GPU.
 
     Raises:
         EstimateError: both ways are asked for, or ``earlier`` has no record that fits any cell.
         DataError, ProbeError: it cannot be measured. RecordError: a record cannot be read.
+        NoStudyError, StoreAccessError: there is no study in ``earlier``.
     """
     if earlier is not None and data is not None:
         raise EstimateError("--measure and --from: found both, expected one: each tells how long an epoch takes")
@@ -55,6 +58,11 @@ def planned_hours(
 def _slots_here(resources: ResourcesSpec) -> tuple[int, str]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     fit = max(1, cores // resources.cpus_per_trial)
+    known_from = f"the {cores} cores of this machine, {resources.cpus_per_trial} a trial"
+    gpus = torch.cuda.device_count() if resources.gpus else 0
+    if gpus and int(gpus / resources.gpus) < fit:
+        fit = max(1, int(gpus / resources.gpus))
+        known_from = f"the {'GPU' if gpus == 1 else f'{gpus} GPUs'} of this machine, {resources.gpus:g} a trial"
     if resources.max_concurrent is not None and resources.max_concurrent <= fit:
         return resources.max_concurrent, "resources.max_concurrent"
-    return fit, f"the {cores} cores of this machine, {resources.cpus_per_trial} a trial; --slots for another"
+    return fit, f"{known_from}; --slots for another"

@@ -128,6 +128,27 @@ def test_without_a_measurement_epochs_alone_are_told() -> None:
     assert "hours" not in text.lower().replace("gpu-hours", "")
 
 
+@pytest.mark.parametrize(
+    ("resources", "gpus", "slots", "known_from"),
+    [
+        ("gpus_per_trial: 0", 2, 8, "the 16 cores of this machine, 2 a trial; --slots for another"),
+        ("gpus_per_trial: 1", 0, 8, "the 16 cores of this machine, 2 a trial; --slots for another"),
+        ("gpus_per_trial: 1", 1, 1, "the GPU of this machine, 1 a trial; --slots for another"),
+        ("gpus_per_trial: 0.5", 2, 4, "the 2 GPUs of this machine, 0.5 a trial; --slots for another"),
+        ("gpus_per_trial: 0.1", 1, 8, "the 16 cores of this machine, 2 a trial; --slots for another"),
+        ("gpus_per_trial: 0.5, max_concurrent: 3", 2, 3, "resources.max_concurrent"),
+    ],
+)
+def test_as_many_run_side_by_side_as_this_machine_has_cores_and_gpus_for(
+    monkeypatch: pytest.MonkeyPatch, resources: str, gpus: int, slots: int, known_from: str
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(16))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+    planned, spec = made(f"{STUDY}resources: {{cpus_per_trial: 2, {resources}}}")
+    found = planned_hours(planned, spec, earlier=None, data=None, slots=None)
+    assert (found.slots, found.slots_from) == (slots, known_from)
+
+
 def test_a_cell_whose_speed_is_not_known_makes_the_whole_unknown() -> None:
     planned, spec = made()
     found = estimate(efforts(planned, spec), spec, {VANILLA: speeds()[VANILLA]}, slots=1, slots_from="told")
