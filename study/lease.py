@@ -31,6 +31,9 @@ HEARTBEAT_S = 10.0
 EXPIRES_S = 45.0
 """After so long without a sign of life another run may take the lease."""
 
+_SAME_MOMENT_S = 0.005
+"""More than arithmetic leaves between equal times; Linux counts the begin of a process in hundredths of a second."""
+
 WAIT_ELSEWHERE = "wait for it, or name another with --results"
 
 
@@ -50,6 +53,7 @@ class Holder:
         seen: its last sign of life, in Unix seconds by its own clock.
         ended: whether it gave the lease back.
         waits: why no trial of it, or which one, can begin, as it said with its last sign; None where all can.
+        booted: when its machine began, by its clock as it was when the lease was taken; None: not said.
     """
 
     attempt: int
@@ -61,9 +65,11 @@ class Holder:
     seen: float
     ended: bool = False
     waits: str | None = None
+    booted: float | None = None
 
     @property
     def is_on_this_host(self) -> bool:
+        """Whether its process can be looked at from here."""
         return (self.host, self.processes) == (socket.gethostname(), _process_name_space())
 
     @property
@@ -72,7 +78,10 @@ class Holder:
         if self.ended:
             return False
         if self.is_on_this_host:
-            return _process_started(self.pid) == self.process_started
+            started = _process_started(self.pid)
+            # Where the clock was set, the machine and all of its processes began so much earlier or later.
+            moved = 0.0 if self.booted is None else psutil.boot_time() - self.booted
+            return started is not None and abs(started - self.process_started - moved) < _SAME_MOMENT_S
         return time.time() - self.seen < EXPIRES_S
 
     def describe(self) -> str:
@@ -237,6 +246,7 @@ def _written(attempt: int) -> bytes:
         pid=os.getpid(),
         process_started=_process_started(os.getpid()) or 0.0,
         seen=time.time(),
+        booted=psutil.boot_time(),
     )
     return json.dumps(asdict(holder)).encode()
 

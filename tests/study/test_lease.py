@@ -11,6 +11,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+import psutil
 import pytest
 
 from study import lease as lease_module
@@ -108,6 +109,22 @@ def test_a_second_run_of_this_host_is_refused_at_once(folder: ResultsFolder) -> 
 def hold_until_killed(place: str) -> None:
     with Lease(ResultsFolder(location(place))):
         signal.pause()
+
+
+def test_a_clock_that_is_set_makes_no_run_of_this_host_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux tells the begin of a process by the time since the machine's, to which the clock of the moment is added."""
+    folder, started = ResultsFolder(tmp_path), psutil.boot_time()
+    with Lease(folder):
+        monkeypatch.setattr("psutil._psplatform.boot_time", lambda: started + 3600.0)
+        held = last_holder(folder)
+        assert held is not None
+        assert held.works
+        with pytest.raises(ResultsFolderError, match="another run works in this folder"), Lease(folder):
+            pass
+        write_whole(folder.leases / "000001.json", json.dumps({**asdict(held), "pid": os.getppid()}).encode())
+        other = last_holder(folder)
+        assert other is not None
+        assert not other.works, "a process of that number which began at another time"
 
 
 def test_the_lease_of_a_killed_run_of_this_host_is_taken_at_once(tmp_path: Path) -> None:
