@@ -57,7 +57,7 @@ class Journal:
             JournalError: a line of theirs cannot be read.
             OSError: the disk does not take it; in either case the earlier journal is as it was.
         """
-        lines = list(_lines(_newest(self._folder)))
+        lines = list(_lines(self._folder))
         for _ in _read(lines):
             pass
         make_folder(self._folder)
@@ -90,7 +90,7 @@ class Journal:
 
     def written_entries(self) -> Iterator[WrittenEntry]:
         """As :meth:`entries`, each with the place where it stands."""
-        yield from _read(_lines(_newest(self._folder)))
+        yield from _read(_lines(self._folder))
 
     def _append_line(self, line: bytes) -> None:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND)
@@ -136,10 +136,20 @@ def _newest(folder: Path) -> list[Path]:
     return journals[max(journals)] if journals else []
 
 
-def _lines(files: list[Path]) -> Iterator[tuple[str, bytes]]:
-    """Every whole line with its place, for messages."""
-    for path in files:
-        content = path.read_bytes()
+def _contents(folder: Path) -> list[tuple[Path, bytes]]:
+    """The files of the newest journal; a run that begins while they are read puts its own in their place."""
+    while True:
+        files = _newest(folder)
+        try:
+            return [(path, path.read_bytes()) for path in files]
+        except FileNotFoundError:
+            if _newest(folder) == files:
+                raise
+
+
+def _lines(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Every whole line of the newest journal with its place, for messages."""
+    for path, content in _contents(folder):
         whole = content.rfind(b"\n") + 1
         for number, line in enumerate(content[:whole].splitlines(keepends=True), start=1):
             yield f"{path}:{number}", line

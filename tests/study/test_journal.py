@@ -86,6 +86,25 @@ def test_an_entry_is_on_disk_when_append_returns(tmp_path: Path) -> None:
     )
 
 
+def test_a_run_that_begins_while_the_journal_is_read_hides_no_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks how the study stands has listed the older journal, and the run removes it before it is read."""
+    journal = written(tmp_path / "000001.jsonl", [entry(0), entry(1)])
+    read, begun = Path.read_bytes, []
+
+    def disturbed(path: Path) -> bytes:
+        if not begun:
+            begun.append(path.name)
+            Journal(tmp_path, 2).begin()
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", disturbed)
+    assert list(journal.entries()) == [entry(0), entry(1)]
+    assert begun == ["000001.jsonl"]
+    assert [path.name for path in tmp_path.iterdir()] == ["000002.jsonl"]
+
+
 def test_a_study_that_never_began_has_an_empty_journal(tmp_path: Path) -> None:
     assert list(Journal(tmp_path / "journal").entries()) == []
     assert not (tmp_path / "journal").exists()
