@@ -99,7 +99,10 @@ class _Beat:
 
 def last_holder(folder: ResultsFolder) -> Holder | None:
     """The run that has the lease, or had it last; None if none ever had."""
-    return _last(found_files(folder.leases))
+    try:
+        return _last(found_files(folder.leases))
+    except FileNotFoundError:  # who took the lease since they were listed has removed the earlier ones
+        return _last(found_files(folder.leases))
 
 
 class Lease:

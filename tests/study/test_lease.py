@@ -215,6 +215,26 @@ def test_the_loss_is_told_by_the_heart_itself(tmp_path: Path, monkeypatch: pytes
         assert "another run took this folder" in lost.get(timeout=60)
 
 
+def test_a_lease_that_is_taken_while_the_one_before_is_read_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ResultsFolder(tmp_path)
+    with Lease(folder):
+        pass
+    read, later = Path.read_bytes, Lease(folder)
+
+    def disturbed(path: Path) -> bytes:
+        monkeypatch.setattr(Path, "read_bytes", read)
+        later.__enter__()
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", disturbed)
+    held = last_holder(folder)
+    assert held is not None
+    assert (held.attempt, held.works) == (2, True)
+    later.__exit__(None, None, None)
+
+
 def test_a_lease_that_was_created_but_not_yet_written_counts(folder: ResultsFolder) -> None:
     make_folder(folder.leases)
     write_whole(folder.leases / "000003.json", b"")
