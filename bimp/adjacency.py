@@ -138,11 +138,6 @@ class Adjacency:
         return self.starts.diff()
 
     @derived
-    def has_edges_into_every_node(self) -> bool:
-        """Whether every node has an in-neighbour."""
-        return bool((self.in_degree > 0).all())
-
-    @derived
     def out_degree(self) -> Tensor:
         """Edges out of each node, ``[nodes]`` int64."""
         if self._is_sorted_by_source:

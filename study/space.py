@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from bimp.config import ConfigError
 from study.spec.domains import Domain
@@ -50,15 +49,6 @@ class Parameter:
 
     key: str
     domain: Domain
-
-    @property
-    def distribution(self) -> BaseDistribution:
-        """As Optuna knows it; placements are words there."""
-        if self.domain.bounds is None:
-            return CategoricalDistribution([_encode(value) for value in self.domain.choices or ()])
-        low, high = self.domain.bounds
-        log = self.domain.kind in ("log_uniform", "log_int")
-        return (FloatDistribution if self.domain.is_continuous else IntDistribution)(low, high, log=log)
 
     @property
     def all_values(self) -> Sequence[Value]:
@@ -148,12 +138,6 @@ def _is_close(value: float, bound: float) -> bool:
 
 def _encode(value: Any) -> Any:
     return placement_text(value) if isinstance(value, tuple) else value
-
-
-def optuna_parameters(space: Space, values: Values) -> tuple[dict[str, Any], dict[str, BaseDistribution]]:
-    """``values`` and their distributions as Optuna's ``create_trial`` takes them."""
-    distributions = {parameter.key: parameter.distribution for parameter in space.parameters if parameter.key in values}
-    return {key: _encode(values[key]) for key in distributions}, distributions
 
 
 def grid(space: Space) -> list[dict[str, Value]]:

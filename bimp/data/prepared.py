@@ -63,11 +63,6 @@ class PreparedDataset:
         )
 
     @property
-    def max_nodes(self) -> int:
-        """Nodes of the largest graph."""
-        return int(self.graphs.node_counts.max())
-
-    @property
     def positional_encodings(self) -> int:
         """How many Laplacian positional encodings each node has; 0: the dataset was prepared without."""
         return 0 if self.graphs.pos_enc is None else self.graphs.pos_enc.shape[1]

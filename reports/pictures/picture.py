@@ -40,16 +40,6 @@ class Picture:
         """The whole document."""
         return self.content("svg").decode("utf-8")
 
-    @property
-    def pdf(self) -> bytes:
-        """A document of one page, as large as the figure."""
-        return self.content("pdf")
-
-    @property
-    def png(self) -> bytes:
-        """The pixels, 200 to an inch."""
-        return self.content("png")
-
     def content(self, kind: str) -> bytes:
         """The figure as ``pdf``, ``svg`` or ``png``."""
         stream = io.BytesIO()

@@ -44,7 +44,6 @@ SPOKEN: Mapping[str, str] = {
 }
 """The same in sentences."""
 
-LOGARITHMIC = ("sigma_m", "budget")
 PLACEMENTS = ("none", "boosting", "interleaved", "dense")
 
 CAPTION = (

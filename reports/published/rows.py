@@ -7,7 +7,6 @@ per cent; what is a fraction, as our records are, says so.
 from __future__ import annotations
 
 import csv
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -27,11 +26,9 @@ equals the benchmark's leaderboard to the last digit, ``differs`` does not, and 
 
 Row = TypeVar("Row")
 
-NEAREST = 5
 
-
-class PublishedError(LookupError):
-    """A row that was never published, with the nearest names, or a file of published numbers that is broken."""
+class PublishedError(ValueError):
+    """A file of published numbers that is broken: the file, the line and what is wrong."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +84,7 @@ class PaperRow:
 
     @property
     def name(self) -> str:
-        """What :func:`find_row` takes, such as ``ZINC bi-GCN L16``."""
+        """Its name for people, such as ``ZINC bi-GCN L16``; a row that stands in two tables has it in both."""
         return f"{self.dataset} {self.row} L{self.layers}"
 
     @property
@@ -203,32 +200,6 @@ def paper_protocols() -> Mapping[str, PaperProtocol]:
 def sources() -> Mapping[str, str]:
     """What each ``source`` is, in words."""
     return {row.source: row.description for row in _read("sources.csv", _Source)}
-
-
-def find_row(name: str, table: str | None = None) -> PaperRow:
-    """The row called ``name`` (as ``ZINC bi-GCN L16``; case does not matter), in ``table`` or in the first that has it.
-
-    Raises:
-        PublishedError: no such table or row; the message gives the nearest names.
-    """
-    if table is not None and table not in PAPER_TABLES:
-        raise PublishedError(f"table: found {table!r}, expected one of {', '.join(PAPER_TABLES)}")
-    rows = [row for row in paper_rows() if table in (None, row.table)]
-    wanted = " ".join(name.split()).casefold()
-    for row in rows:
-        if row.name.casefold() == wanted:
-            return row
-    names = {row.name.casefold(): row.name for row in rows}
-    nearest = [names[found] for found in difflib.get_close_matches(wanted, names, n=NEAREST, cutoff=0.0)]
-    where = f"in {table}" if table else "in the paper's tables"
-    raise PublishedError(f"{name!r}: no such row {where}; the nearest names: {', '.join(nearest)}")
-
-
-def row_of_model(dataset: str, backbone: str, placement: str, layers: int) -> PaperRow | None:
-    """The paper's row of a model named as in a study file (``zinc``, ``gcn``, ``boosting``, 16); None: it has none."""
-    wanted = (dataset.casefold(), backbone, placement, layers)
-    rows = (row for row in paper_rows() if (row.dataset.casefold(), row.backbone, row.placement, row.layers) == wanted)
-    return next(rows, None)
 
 
 def _read(file: str, kind: type[Row], **given: str) -> tuple[Row, ...]:

@@ -21,9 +21,7 @@ GIVEN_WAY = "In several of the studies; shown is the one named last:"
 """Heading of the note on the cells that gave way."""
 
 
-def merge_studies(
-    studies: Sequence[StudyResults], folders: Sequence[str] = ()
-) -> tuple[StudyResults, tuple[Note, ...]]:
+def merge_studies(studies: Sequence[StudyResults], folders: Sequence[str]) -> tuple[StudyResults, tuple[Note, ...]]:
     """One study of all cells of ``studies``, in their order, and a note on every cell that gave way.
 
     A cell keeps its id unless an earlier study has another cell of that id, which puts the study's name before it.
@@ -74,21 +72,12 @@ def _lacks_settings(studies: Sequence[StudyResults]) -> bool:
 
 
 def _study_names(studies: Sequence[StudyResults], folders: Sequence[str]) -> list[str]:
-    """The names of the studies, told apart by their folders where two have the same, or else by their order."""
+    """The names of the studies, told apart by their folders where two have the same."""
     count = Counter(study.plan.study for study in studies)
-    if folders:
-        pairs = zip(studies, folders, strict=True)
-        return [
-            study.plan.study if count[study.plan.study] == 1 else f"{study.plan.study} in {folder}"
-            for study, folder in pairs
-        ]
-    seen: Counter[str] = Counter()
-    names = []
-    for study in studies:
-        name = study.plan.study
-        seen[name] += 1
-        names.append(name if count[name] == 1 else f"{name} ({seen[name]})")
-    return names
+    return [
+        study.plan.study if count[study.plan.study] == 1 else f"{study.plan.study} in {folder}"
+        for study, folder in zip(studies, folders, strict=True)
+    ]
 
 
 def _of_cell(cell: str, trials: Sequence[Trial]) -> list[Trial]:

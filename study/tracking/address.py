@@ -40,6 +40,9 @@ class MirrorError(ValueError):
     """A results folder that cannot be mirrored, or an address that is none: what is wrong and how to mend it."""
 
 
+UI_PORT = 5000
+"""Where a printed command serves MLflow's pages."""
+
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 """Of the environment: where a printed command looks for an address that holds a secret."""
 
@@ -127,7 +130,7 @@ def masked_addresses(text: str) -> str:
     return re.sub(r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]++://[^\s'\"<>]+", lambda match: masked(match[0]), text)
 
 
-def ui_command(tracking_uri: str, port: int = 5000) -> str:
+def ui_command(tracking_uri: str) -> str:
     """The one command that opens MLflow's pages on ``tracking_uri``, to be pasted into a shell.
 
     It serves this machine alone. For a server, whose pages are open already, it is their address.
@@ -137,7 +140,7 @@ def ui_command(tracking_uri: str, port: int = 5000) -> str:
         return masked(re.sub(r"^(https?://)[^/?#]*@", r"\1", tracking_uri))
     # One worker without the job runner: two processes in place of fifteen.
     program = f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {shlex.quote(sys.executable)} -m mlflow ui"
-    return f"{program} --backend-store-uri {in_shell(tracking_uri)} --host 127.0.0.1 --port {port} --workers 1"
+    return f"{program} --backend-store-uri {in_shell(tracking_uri)} --host 127.0.0.1 --port {UI_PORT} --workers 1"
 
 
 def in_shell(tracking_uri: str) -> str:
@@ -152,12 +155,12 @@ def to_fill_in(tracking_uri: str) -> str:
     return f"where {URI_VARIABLE} is {masked(tracking_uri)}, with what *** stands for"
 
 
-def ui_page(experiment_id: str = "1", port: int = 5000) -> str:
+def ui_page() -> str:
     """Where a browser finds the study once :func:`ui_command` runs: its runs, and not MLflow's page of traces.
 
     The database in a results folder holds one study, whose experiment is number 1.
     """
-    return f"http://127.0.0.1:{port}/#/experiments/{experiment_id}?workflowType=machine_learning"
+    return f"http://127.0.0.1:{UI_PORT}/#/experiments/1?workflowType=machine_learning"
 
 
 def set_client_settings() -> None:

@@ -120,11 +120,6 @@ class MirroredRuns:
             self._open[place] = _as_mirrored(self._client.get_run(self._known[place].run_id))
         return self._open.get(place)
 
-    @property
-    def opened(self) -> tuple[MirroredRun, ...]:
-        """The runs that are held in full."""
-        return tuple(self._open.values())
-
     def close(self, level: str, identity: str) -> None:
         """Hold the run in short from now on."""
         run = self._open.pop((level, identity), None)

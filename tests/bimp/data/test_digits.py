@@ -73,7 +73,7 @@ def test_statistics(digits: PreparedDataset) -> None:
     assert statistics.graphs == 1797
     assert statistics.mean_nodes == pytest.approx(58_736 / 1797)  # pixels of load_digits().images above 0
     assert statistics.mean_edges == pytest.approx(8 * 58_736 / 1797)
-    assert digits.max_nodes == 42
+    assert digits.graphs.node_counts.max() == 42
     graphs = digits.graphs
     assert graphs.edge_attr is not None
     assert (graphs.x.shape, graphs.edge_attr.shape) == ((58_736, 3), (8 * 58_736, 1))

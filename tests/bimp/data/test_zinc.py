@@ -169,7 +169,7 @@ def test_the_real_files(raw_data: Path, tmp_path: Path) -> None:
     statistics = dataset.statistics
     assert [len(dataset.split(name)) for name in ("train", "val", "test")] == [10_000, 1_000, 1_000]
     assert (round(statistics.mean_nodes, 2), round(statistics.mean_edges, 2)) == (23.16, 49.83)
-    assert dataset.max_nodes == 37
+    assert dataset.graphs.node_counts.max() == 37
     assert dataset.graphs.x.min() >= 0
     assert dataset.graphs.x.max() < 28
     assert dataset.graphs.edge_attr is not None

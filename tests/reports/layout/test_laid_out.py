@@ -46,7 +46,7 @@ def test_cells_of_one_id_that_are_not_alike_both_stay(tmp_path: Path) -> None:
     deep = {**ZINC, "layers": 16}
     first = write_study(tmp_path / "a", [ZINC], runs(ZINC, (0.5,) * 4), study="a")
     second = write_study(tmp_path / "b", [deep], runs(deep, (0.2,) * 4, layers=16), study="b")
-    merged, notes = merge_studies([load_results(first), load_results(second)])
+    merged, notes = merge_studies([load_results(first), load_results(second)], ["first", "second"])
     assert [cell.id for cell in merged.plan.cells] == [ZINC["id"], f"b:{ZINC['id']}"]
     assert {trial.cell for trial in merged.trials} == {cell.id for cell in merged.plan.cells}
     assert notes == ()
@@ -55,7 +55,7 @@ def test_cells_of_one_id_that_are_not_alike_both_stay(tmp_path: Path) -> None:
 def test_a_study_by_itself_is_left_as_it_is(tmp_path: Path) -> None:
     first, _ = two_studies(tmp_path)
     loaded = load_results(first)
-    assert merge_studies([loaded]) == (loaded, ())
+    assert merge_studies([loaded], ["results"]) == (loaded, ())
 
 
 def test_a_layout_fills_its_places_and_notes_the_rest(tmp_path: Path) -> None:

@@ -10,15 +10,13 @@ from pathlib import Path
 import pytest
 from printed_numbers import printed_datasets, printed_rows, shipped_datasets, shipped_rows
 
-from reports.published import rows
+from reports.published import rows as published_rows
 from reports.published.rows import (
     PublishedError,
     benchmark_rows,
-    find_row,
     later_rows,
     paper_datasets,
     paper_rows,
-    row_of_model,
     sources,
 )
 
@@ -106,48 +104,22 @@ def test_a_vanilla_row_is_copied_where_the_leaderboard_has_its_very_digits() -> 
 
 
 def test_a_row_gives_fractions() -> None:
-    row = find_row("CLUSTER bi-GCN L16")
+    rows = {row.name: row for row in paper_rows()}
+    row = rows["CLUSTER bi-GCN L16"]
     assert (row.test_mean, row.test_std) == (71.199, 0.882)
     assert row.test.mean == pytest.approx(0.71199)
     assert row.train.std == pytest.approx(0.0164)
-    assert find_row("zinc  BI-gcn l4").test.mean == 0.394
-
-
-def test_a_row_of_two_tables_is_found_in_the_one_asked_for() -> None:
-    assert find_row("ZINC GatedGCN L16").source == "Table 2"
-    assert find_row("ZINC GatedGCN L16", table="placement").source == "Table S1"
-
-
-def test_a_row_that_does_not_exist_brings_the_nearest_names() -> None:
-    with pytest.raises(PublishedError) as raised:
-        find_row("ZINC bi-GCN L8")
-    message = str(raised.value)
-    assert "'ZINC bi-GCN L8': no such row in the paper's tables" in message
-    assert "nearest names: ZINC bi-GCN L4, ZINC " in message
-    assert "ZINC bi-GCN L16" in message
-    with pytest.raises(PublishedError, match="in small; the nearest names: ENZYMES bi-GCN L4"):
-        find_row("ENZYME bi-GCN L4", table="small")
-    with pytest.raises(PublishedError, match=r"'qq': no such row in small; .* names: (\w+ [\w-]+ L4(, |$)){5}$"):
-        find_row("qq", table="small")
-    with pytest.raises(PublishedError, match="expected one of graph_level, node_edge_level, placement, small"):
-        find_row("ZINC GCN L4", table="medium")
+    assert rows["ZINC bi-GCN L4"].test.mean == 0.394
 
 
 def test_a_broken_row_is_named_by_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = (rows.FOLDER / "datasets.csv").read_text(encoding="utf-8").splitlines()
+    lines = (published_rows.FOLDER / "datasets.csv").read_text(encoding="utf-8").splitlines()
     path = tmp_path / "datasets.csv"
     path.write_text("\n".join([*lines[:3], lines[3].replace(",yes,", ",perhaps,")]), encoding="utf-8")
-    monkeypatch.setattr(rows, "FOLDER", tmp_path)
+    monkeypatch.setattr(published_rows, "FOLDER", tmp_path)
     with pytest.raises(PublishedError) as raised:
         paper_datasets.__wrapped__()
     assert str(raised.value) == f"{path}, line 4: not a row of published numbers (KeyError('perhaps'))"
-
-
-def test_a_model_of_a_study_finds_its_row() -> None:
-    row = row_of_model("zinc", "gated_gcn", "interleaved", 16)
-    assert row is not None
-    assert row.params_true == 560_715
-    assert row_of_model("zinc", "gcn", "dense", 16) is None
 
 
 def test_other_results_name_their_source() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from hypothesis import given
@@ -13,6 +14,7 @@ from reports.records.load import StudyResults, Trial, load_results
 from reports.records.plan import Plan, PlanCell
 from reports.summary.summarise import trials_outside_plan
 from reports.tables.merge import GIVEN_WAY, SAME, merge_studies
+from reports.words.prose import Note
 
 GCN, BI_GCN = vanilla("zinc", "gcn"), gated("zinc", "gcn")
 
@@ -24,13 +26,17 @@ def loaded(folder: Path, cells: list[Cell], tests: list[float], study: str) -> S
     return load_results(write_study(folder, cells, trials, study=study))
 
 
-def test_studies_of_one_name_are_told_apart_by_their_order(tmp_path: Path) -> None:
+def merge(studies: Sequence[StudyResults]) -> tuple[StudyResults, tuple[Note, ...]]:
+    return merge_studies(studies, [f"folder{place}" for place in range(len(studies))])
+
+
+def test_studies_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     studies = [loaded(tmp_path / str(place), [GCN], [0.5], "same") for place in range(3)]
-    merged, (note,) = merge_studies(studies)
+    merged, (note,) = merge(studies)
     assert note.heading == GIVEN_WAY
     assert note.items == (
-        (f"{GCN['id']}: of same (3), not of same (1)",),
-        (f"{GCN['id']}: of same (3), not of same (2)",),
+        (f"{GCN['id']}: of same in folder2, not of same in folder0",),
+        (f"{GCN['id']}: of same in folder2, not of same in folder1",),
     )
     assert merged.plan.study == "same+same+same"
     assert len(merged.trials) == 4
@@ -56,7 +62,7 @@ def test_a_cell_differs_by_any_of_its_settings(tmp_path: Path) -> None:
     assert {name for change in changed for name in change} == set(SAME)
     for place, change in enumerate(changed):
         others = loaded(tmp_path / str(place), [{**BI_GCN, **change}], [0.4], "others")
-        merged, notes = merge_studies([ours, others])
+        merged, notes = merge([ours, others])
         assert [cell.id for cell in merged.plan.cells] == [BI_GCN["id"], f"others:{BI_GCN['id']}"], change
         assert notes == ()
 
@@ -71,16 +77,16 @@ def test_other_settings_make_another_cell_where_every_plan_holds_them(tmp_path: 
         for name, value in (("half", "bfloat16"), ("same", "bfloat16"), ("whole", "float32"))
     )
     older = of("older", None)
-    assert [cell.id for cell in merge_studies([half, whole])[0].plan.cells] == [BI_GCN["id"], f"whole:{BI_GCN['id']}"]
-    assert [cell.other_settings for cell in merge_studies([half, same])[0].plan.cells] == [
+    assert [cell.id for cell in merge([half, whole])[0].plan.cells] == [BI_GCN["id"], f"whole:{BI_GCN['id']}"]
+    assert [cell.other_settings for cell in merge([half, same])[0].plan.cells] == [
         (("out_dim", "none"), ("precision", "bfloat16"))
     ]
-    assert len(merge_studies([older, whole])[0].plan.cells) == 1
+    assert len(merge([older, whole])[0].plan.cells) == 1
 
 
 def test_seeds_do_not_make_another_cell(tmp_path: Path) -> None:
     few, many = loaded(tmp_path / "a", [GCN], [0.5], "a"), loaded(tmp_path / "b", [{**GCN, "seeds": [1]}], [0.4], "b")
-    merged, notes = merge_studies([few, many])
+    merged, notes = merge([few, many])
     assert [cell.seeds for cell in merged.plan.cells] == [(1,)]
     assert len(notes) == 1
 
@@ -92,7 +98,7 @@ def test_what_no_plan_names_is_counted_of_every_study_and_joins_no_cell_of_anoth
     )
     second = loaded(tmp_path / "b", [stray], [0.3], "b")
     for studies in ([first, second], [second, first]):
-        merged, _ = merge_studies(studies)
+        merged, _ = merge(studies)
         assert trials_outside_plan(merged) == 2
         count = Counter(one.cell for one in merged.trials)
         assert sorted(count[cell.id] for cell in merged.plan.cells) == [4, 4]
@@ -104,8 +110,8 @@ def test_captions_stand_one_after_the_other_and_once(tmp_path: Path) -> None:
         load_results(write_study(tmp_path / str(place), [{**GCN, "layers": place + 1}], [], caption))
         for place, caption in enumerate(captions)
     ]
-    assert merge_studies(studies)[0].plan.caption == "First. Second!"
-    assert merge_studies(studies[1:2] * 2)[0].plan.caption is None
+    assert merge(studies)[0].plan.caption == "First. Second!"
+    assert merge(studies[1:2] * 2)[0].plan.caption is None
 
 
 def made(study: str, cells: list[tuple[str, int]]) -> StudyResults:
@@ -141,7 +147,7 @@ STUDIES = st.lists(
 @given(STUDIES)
 def test_each_row_is_of_the_last_study_that_has_it(contents: list[dict[str, int]]) -> None:
     studies = [made(f"s{place}", list(cells.items())) for place, cells in enumerate(contents)]
-    merged, notes = merge_studies(studies)
+    merged, notes = merge(studies)
     wanted = {depth: f"s{place} {name}" for place, cells in enumerate(contents) for name, depth in cells.items()}
     ids = [cell.id for cell in merged.plan.cells]
     assert len(set(ids)) == len(ids)

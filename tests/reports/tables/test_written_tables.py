@@ -11,9 +11,9 @@ from latex_documents import SPECIAL, names_study, pdflatex
 from made_studies import gated, runs, trial, vanilla, worked_study, write_study
 from rich.console import Console
 
-from reports import render_terminal, write_tables
+from reports import write_tables
 from reports.layout.columns import shortest
-from reports.tables.terminal import WIDTH, least_width, print_terminal
+from reports.tables.terminal import WIDTH, least_width, print_terminal, render_terminal
 
 EXPECTED = Path(__file__).parents[1] / "expected"
 

@@ -86,11 +86,11 @@ def test_a_text_of_a_million_characters_is_masked_before_one_has_waited(long: st
 
 
 def test_the_pages_open_with_one_command(tmp_path: Path) -> None:
-    command = ui_command(f"sqlite:///{tmp_path}/my results/mlflow.db", port=5001)
+    command = ui_command(f"sqlite:///{tmp_path}/my results/mlflow.db")
     assert f"--backend-store-uri 'sqlite:///{tmp_path}/my results/mlflow.db'" in command
-    assert "--host 127.0.0.1 --port 5001" in command
+    assert "--host 127.0.0.1 --port 5000" in command
     assert ui_command("https://me:secret@host/path") == "https://host/path", "the browser asks"
-    assert ui_page(port=5001) == "http://127.0.0.1:5001/#/experiments/1?workflowType=machine_learning"
+    assert ui_page() == "http://127.0.0.1:5000/#/experiments/1?workflowType=machine_learning"
 
 
 def test_what_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:

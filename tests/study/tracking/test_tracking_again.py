@@ -123,9 +123,9 @@ def test_a_trial_that_ended_is_held_in_short(folder: ResultsFolder) -> None:
     write_record(running("live", 2), folder.live_record("live", FIRST_ATTEMPT))
     for mirror in (mirror_of(folder), mirror_of(folder)):
         mirror.sync_folder()
-        held = [run.tags.get("trial_key") for run in mirror.connect().opened if run.tags["level"] == "trial"]
+        held = [run.tags.get("trial_key") for run in mirror.connect()._open.values() if run.tags["level"] == "trial"]
         assert held in ([], ["live"])
-        assert len(mirror.connect().opened) == 1 + 2 + len(held)
+        assert len(mirror.connect()._open) == 1 + 2 + len(held)
 
 
 def test_a_file_that_is_no_record_is_said_once_and_the_others_are_mirrored(
