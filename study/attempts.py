@@ -8,7 +8,7 @@ from study.store import store_trouble
 
 
 def attempts_until(folder: ResultsFolder, key: str, attempt: str | None = None) -> list[str]:
-    """The attempts at the trial ``key`` that have a record, newest first; None of them later than ``attempt``.
+    """The attempts at the trial ``key`` that have a record, newest first; none of them later than ``attempt``.
 
     A later one is somebody else's, who was given the trial when this worker was given up.
     """

@@ -56,6 +56,7 @@ class StudyCoordinator:
 
     Raises:
         JournalError: the journal cannot be read, or belongs to another study or to other data.
+        RecordError: a record cannot be read.
     """
 
     def __init__(

@@ -64,6 +64,7 @@ def run_study(
         FolderError: no results or data can be written where they should be.
         NodeError: a node is not fit for the study. CodeError: the study's layers cannot be sent to the nodes.
         StoreAccessError: the object store of the results does not answer as it should.
+        JournalError, RecordError: what the results folder holds cannot be read. LeaseLostError: another run took it.
         StudyInterruptedError: it was ended early; what ended is on record.
         ClusterLostError: the cluster is gone, or the local Ray and each that was started in its place.
     """

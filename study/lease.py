@@ -113,6 +113,10 @@ class Lease:
         mend: what to do where another run works in it, for the error.
         pause: waits so many seconds.
         tell: takes a line that says why it waits.
+
+    Attributes:
+        attempt: number of the lease; 0 before it is taken.
+        waits: what the next sign of life says that this run waits for; see :class:`Holder`.
         on_loss: called, in a thread of the lease's own, once another run has taken the folder.
 
     Raises:

@@ -186,7 +186,7 @@ def _left_behind(
 
 
 def _remove_earlier(assignment: TrialAssignment, folder: ResultsFolder) -> None:
-    """Drop the checkpoints of earlier attempts, once this one has one of its own."""
+    """Drop what earlier attempts left, once this one has a record and a checkpoint of its own."""
     for attempt in attempts_until(folder, assignment.key, assignment.attempt):
         if attempt != assignment.attempt:
             remove_folder(folder.live_record(assignment.key, attempt).parent)

@@ -33,7 +33,7 @@ _FIELDS = ("trial", "cell", "phase", "node")
 _OURS = "study"
 
 
-def about(event: str, *, trial: str, cell: str, phase: str | None = None) -> dict[str, Any]:
+def about(event: str, *, trial: str, cell: str, phase: str) -> dict[str, Any]:
     """What a line about a trial says beside its message: ``logger.info(..., extra=about(...))``."""
     return {"event": event, "trial": trial, "cell": cell, "phase": phase}
 
@@ -58,7 +58,10 @@ def log_trial(logger: logging.Logger, event: str, trial: AnyTrial, text: str, le
 
 
 class JsonLine(logging.Formatter):
-    """A record of Python's logging as one line of JSON: time, level, event, trial, cell, message; secrets masked."""
+    """A record of Python's logging as one line of JSON, secrets masked.
+
+    It has time, level, event and message, and trial, cell, phase and node where they are known.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""

@@ -24,8 +24,10 @@ class ResultsFolder:
     ``live/KEY/ATTEMPT/`` record, checkpoint and, at its end, weights of a trial under way;
     ``weights/KEY.pt`` final weights of a confirm trial; ``smoothing/KEY.parquet`` how alike its rows become;
     ``study.yaml`` and ``plan.json`` what was asked for; ``data.json`` what the data holds; ``earlier/`` study files of
-    cells that were dropped since; ``journal/`` what was begun; ``lease/`` who works here; ``log.jsonl`` what happened
-    when; ``mlflow.db`` the mirror; ``tables/`` what was made of it.
+    cells that were dropped since; ``journal/`` what was begun; ``lease/`` who works here; ``log.jsonl``, in an object
+    store ``log/``, what happened when; ``errors/KEY.txt`` tracebacks of failed trials; ``packing.json`` what a probe on
+    a GPU found; ``data/`` the datasets, for nodes that do not see the driver's; ``mlflow.db`` the mirror; ``tables/``
+    what was made of it.
 
     A trial is attempted anew when its worker is lost and when the study is started again. Each attempt has a folder of
     its own (:func:`attempt_name`): a worker that everybody gave up, and that still writes, disturbs none.

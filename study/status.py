@@ -72,7 +72,8 @@ def study_status(results: Path) -> StudyStatus:
 
     Raises:
         NoStudyError, StoreAccessError: there is no study in ``results``.
-        StatusError: its plan cannot be read. RecordError: nor can a record.
+        StatusError: its plan cannot be read, or a record is of another study.
+        RecordError, JournalError: a record or the journal cannot be read.
     """
     folder = ResultsFolder(results)
     require_study(results)

@@ -99,9 +99,6 @@ def beside_published(results: StudyResults, table: ResultTable | None = None) ->
     Args:
         results: of the study.
         table: the study's table, if it is built already; cells that are not in it are left out.
-
-    Raises:
-        ResultsError: a confirm record holds no configuration.
     """
     trials: dict[str, list[Trial]] = {}
     for trial in results.trials:

@@ -88,7 +88,6 @@ def write_comparisons(
         tables: of each of ``studies``, if they are built already; cells that are not in them are left out.
 
     Raises:
-        ResultsError: a confirm record holds no configuration.
         OSError: ``out`` cannot be written.
     """
     built = [build_table(study) for study in studies] if tables is None else tables

@@ -61,11 +61,7 @@ class ResultTable:
 
 
 def build_table(results: StudyResults) -> ResultTable:
-    """The table of a study, its cells in the plan's order.
-
-    Raises:
-        ResultsError: a confirm record holds no configuration.
-    """
+    """The table of a study, its cells in the plan's order."""
     summaries = summarise(results)
     blocks = tuple(_block(group) for group in _grouped((summary.cell.dataset, summary) for summary in summaries))
     labelled = tuple((entry.summary, entry.label) for entry in _entries(blocks))

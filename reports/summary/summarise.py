@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from reports.records.load import StudyResults, Trial
-from reports.records.plan import PlanCell, ResultsError
+from reports.records.plan import PlanCell
 
 SEARCHABLE = ("placement", "gate", "layers", "budget", "num_clusters", "sigma_m", "unsupervised_weight")
 """What a study may search within a cell, so that the cell is labelled by the value chosen."""
@@ -119,11 +119,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def summarise(results: StudyResults) -> tuple[CellSummary, ...]:
-    """A summary of every cell of the plan, in the plan's order.
-
-    Raises:
-        ResultsError: a confirm record holds no configuration.
-    """
+    """A summary of every cell of the plan, in the plan's order."""
     trials: defaultdict[str, list[Trial]] = defaultdict(list)
     for trial in results.trials:
         trials[trial.cell].append(trial)
@@ -160,8 +156,7 @@ def _summarise_cell(cell: PlanCell, trials: Sequence[Trial]) -> CellSummary:
 
 
 def _run(trial: Trial) -> Run:
-    if trial.test_metric is None:
-        raise ResultsError(f"trial {trial.key}: counted as finished without a test metric")
+    assert trial.test_metric is not None  # else it is a gap
     train = trial.train_metric if _is_number(trial.train_metric) else None
     return Run(key=trial.key, seed=trial.seed, fold=trial.fold, test=trial.test_metric, train=train)
 

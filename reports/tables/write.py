@@ -100,7 +100,7 @@ def write_compared(files: TableFiles, out: Path) -> TableFiles:
     """Write what compares the table's cells with each other and with published numbers into the folder ``out``.
 
     Raises:
-        ResultsError: a confirm record holds no configuration. OSError: ``out`` cannot be written.
+        OSError: ``out`` cannot be written.
     """
     from reports.compare.published_table import write_comparisons
 

@@ -71,7 +71,7 @@ def _folds(value: Any) -> Folds:
 
 
 class AshaSpec(Strict):
-    """Asynchronous successive halving: at each rung only the best of ``1 / reduction_factor`` go on.
+    """Asynchronous successive halving: of the trials that reach a rung the best ``1 / reduction_factor`` go on.
 
     Attributes:
         grace_epochs: the first rung; no trial is pruned before.

@@ -186,7 +186,7 @@ class MlflowMirror:
         A run that works in the folder marks them itself.
 
         Raises:
-            StatusError: there is no plan, or it cannot be read.
+            StatusError, JournalError: the plan or the journal cannot be read.
         """
         if who_works_here(self._folder).works:
             return

@@ -33,7 +33,7 @@ class ParentRuns:
     Methods that take the runs that MLflow holds raise the errors of :func:`study.tracking.runs.mirror_errors`.
 
     Args:
-        plan: of the study. plan_file: where it lies; as old as the study or older.
+        plan: of the study. plan_file: where it lies; as old as the study, or younger where that was edited.
         changes: knows when trials began.
     """
 
