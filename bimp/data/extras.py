@@ -16,5 +16,5 @@ def require_extra(dataset: str, module: str, package: str, extra: str) -> None:
     if find_spec(module) is None:
         raise DataError(
             f"{dataset}: found no package {package}, expected it for making these graphs; "
-            f"run `pip install bimp-study[{extra}]`"
+            f"run `pip install 'bimp-study[{extra}]'`"
         )

@@ -183,7 +183,8 @@ def _gate(dataset: str, net_params: Mapping[str, Any], num_clusters: int | None)
 
 def _clusters(dataset: str, net_params: Mapping[str, Any], num_clusters: int | None) -> int:
     """K as written, else as the caller says, else as in the released run of that ratio."""
-    known: int | None = num_clusters or CLUSTERS.get((dataset, net_params.get("pool_ratio", 0.0)))
+    ratio = _number(net_params.get("pool_ratio", 0.0), "net_params.pool_ratio")
+    known: int | None = num_clusters or CLUSTERS.get((dataset, ratio))
     written: int | None = net_params.get("assign_dim", known)
     if written is None:
         raise ConfigError(
@@ -274,6 +275,6 @@ def _required(given: Mapping[str, Any], key: str, prefix: str) -> Any:
 
 def _choice(given: Mapping[str, Any], key: str, choices: Mapping[str, str]) -> str:
     value = _required(given, key, "")
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ConfigError(key, f"found {value!r}, expected one of {', '.join(choices)}")
-    return str(value)
+    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor
 
 from bimp.config import ModelConfig, TrialConfig
+from bimp.data.benchmark import CUT_OR_FOREIGN
 from bimp.network import Network
 from bimp.released.configuration import ReleasedError, load_config
 from bimp.released.names import Piece, pieces
@@ -68,7 +68,7 @@ def read_checkpoint(path: Path | str) -> dict[str, Tensor]:
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+    except CUT_OR_FOREIGN as error:
         reason = str(error).partition("\n")[0]
         raise ReleasedError(f"{path}: found no checkpoint that can be read safely ({reason})") from error
     if isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):

@@ -147,6 +147,8 @@ def test_width_of_the_last_layer() -> None:
         (changed(model="biGIN"), "model: found 'biGIN', expected one of GCN, GraphSage, GAT, GatedGCN"),
         (changed(model="GAT_IL"), "model: found 'GAT_IL', expected one of"),
         (changed(dataset="MUTAG"), "dataset: found 'MUTAG', expected one of ZINC, MNIST"),
+        (changed(dataset=["ZINC"]), r"dataset: found \['ZINC'\], expected one of ZINC, MNIST"),
+        (changed("net_params", pool_ratio=[0.25]), r"net_params\.pool_ratio: found \[0\.25\], expected a number"),
         (changed(extra=1), "extra: found an unknown key"),
         (changed("net_params", hidden=3), r"net_params\.hidden: found an unknown key"),
         (changed("params", momentum=0.9), r"params\.momentum: found an unknown key"),

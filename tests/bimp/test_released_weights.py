@@ -201,10 +201,12 @@ def test_checkpoints_that_are_none(tmp_path: Path, content: object) -> None:
         read_checkpoint(path)
 
 
-def test_a_cut_checkpoint_and_a_missing_one(tmp_path: Path) -> None:
+def test_a_cut_checkpoint_a_wrong_byte_and_a_missing_one(tmp_path: Path) -> None:
     path = tmp_path / "cut.pkl"
-    torch.save({"a": torch.zeros(1000)}, path)
-    path.write_bytes(path.read_bytes()[:500])
-    for name in ("cut.pkl", "none.pkl"):
+    torch.save({"a name": torch.zeros(1000)}, path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:500])
+    (tmp_path / "wrong.pkl").write_bytes(whole.replace(b"a name", b"a\xffname"))
+    for name in ("cut.pkl", "wrong.pkl", "none.pkl"):
         with pytest.raises(ReleasedError, match=rf"{name}: found no checkpoint that can be read safely"):
             read_checkpoint(tmp_path / name)

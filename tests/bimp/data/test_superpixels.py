@@ -146,5 +146,5 @@ def test_images_need_a_folder_and_the_extra(tmp_path: Path, monkeypatch: pytest.
 
     raw = write_mnist(tmp_path / "mnist")
     monkeypatch.setattr(extras, "find_spec", nothing_installed)
-    with pytest.raises(DataError, match=r"found no package scikit-image.*pip install bimp-study\[superpixels\]"):
+    with pytest.raises(DataError, match=r"found no package scikit-image.*pip install 'bimp-study\[superpixels\]'"):
         prepare("smnist", tmp_path / "root", raw=raw)

@@ -160,6 +160,6 @@ def test_a_tour_that_is_known_is_found() -> None:
 
 def test_without_the_extra_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda _: None)
-    with pytest.raises(DataError, match=r"tsp: found no package fast-tsp.*pip install bimp-study\[tsp\]"):
+    with pytest.raises(DataError, match=r"tsp: found no package fast-tsp.*pip install 'bimp-study\[tsp\]'"):
         prepare("tsp", tmp_path / "root", seed=0, size=1)
     assert [path.name for path in (tmp_path / "root").iterdir() if path.suffix != ".lock"] == []
