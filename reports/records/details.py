@@ -20,7 +20,7 @@ CURVES = ("val_metric", "gate_std")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrialDetails:
-    """One record without its configuration and curves; fields as in ``study.records.TrialRecord``.
+    """One record without its configuration, times and curves; fields as in ``study.records.TrialRecord``.
 
     ``record_file`` is the name of the file in which it lies, alone or with others.
     """
@@ -45,7 +45,6 @@ class TrialDetails:
     test_metric: float | None
     test_loss: float | None
     seconds: float
-    started_at: float
     device: str
     threads: int
     git_commit: str | None

@@ -76,6 +76,7 @@ class Plan:
     cells: tuple[PlanCell, ...]
 
 
+_MEND = "run the study again to write it anew"
 _OF_TEXTS = ("departures", "other_settings")
 _PLAIN_TYPES: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
@@ -92,9 +93,14 @@ def load_plan(results: Path) -> Plan:
         raise ResultsError(str(error)) from error
     path = results / PLAN_FILE
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return _plan(json.loads(path.read_text(encoding="utf-8")), path)
+    except ResultsError as error:
+        raise ResultsError(f"{error}; {_MEND}") from error
     except (OSError, ValueError, RecursionError) as error:
-        raise ResultsError(f"{path}: not readable as JSON ({error}); run the study again to write it anew") from error
+        raise ResultsError(f"{path}: not readable as JSON ({error}); {_MEND}") from error
+
+
+def _plan(content: Any, path: Path) -> Plan:
     found = content.get("format") if isinstance(content, dict) else None
     if found != PLAN_FORMAT:
         raise ResultsError(f"{path}: found plan format {found!r}, expected {PLAN_FORMAT}")

@@ -12,6 +12,8 @@ from reports.records.plan import ResultsError
 DATA_FILE = "data.json"
 DATA_FORMAT = 1
 
+_MEND = "remove it, and start the study again, which writes it anew"
+
 
 @dataclass(frozen=True, kw_only=True)
 class UsedData:
@@ -40,14 +42,14 @@ def load_used_data(results: Path) -> Mapping[str, UsedData]:
     try:
         content = json.loads(path.read_bytes())
         if content["format"] != DATA_FORMAT:
-            raise ResultsError(f"{path}: found data format {content['format']!r}, expected {DATA_FORMAT}")
+            raise ResultsError(f"{path}: found data format {content['format']!r}, expected {DATA_FORMAT}; {_MEND}")
         return {fingerprint: _used(held) for fingerprint, held in content["datasets"].items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, ResultsError):
             raise
-        raise ResultsError(f"{path}: not readable ({error!r}); start the study again to write it anew") from error
+        raise ResultsError(f"{path}: not readable ({error!r}); {_MEND}") from error
 
 
 def _used(held: Mapping[str, object]) -> UsedData:

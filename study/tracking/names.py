@@ -13,6 +13,7 @@ from study.tracking.address import MirrorError
 from study.typed_json import TypedJsonError, typed_json
 
 PLAN_FORMAT = 1
+_MEND = "run the study again, which writes it"
 
 BACKBONE_TITLES = {"gcn": "GCN", "graphsage": "GraphSAGE", "gat": "GAT", "gated_gcn": "GatedGCN"}
 
@@ -83,10 +84,10 @@ def read_plan(path: Path) -> StudyPlan:
         content = path.read_bytes()
         found = typed_json(_Format, content).format
         if found != PLAN_FORMAT:
-            raise MirrorError(f"{path}: found plan format {found}, expected {PLAN_FORMAT}")
+            raise MirrorError(f"{path}: found plan format {found}, expected {PLAN_FORMAT}; {_MEND}")
         return typed_json(StudyPlan, content)
     except (OSError, TypedJsonError) as error:
-        raise MirrorError(f"{path}: not the plan of a study ({error}); run the study again, which writes it") from error
+        raise MirrorError(f"{path}: not the plan of a study ({error}); {_MEND}") from error
 
 
 @dataclass(frozen=True)

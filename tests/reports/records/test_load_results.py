@@ -135,6 +135,7 @@ def test_a_broken_plan_is_named(tmp_path: Path, plan: object, message: str) -> N
     with pytest.raises(ResultsError, match=message) as caught:
         load_plan(tmp_path)
     assert "plan.json: " in str(caught.value) or "plan.json." in str(caught.value)
+    assert str(caught.value).endswith("; run the study again to write it anew")
 
 
 def test_a_plan_with_a_missing_key_or_cut_in_two_is_named(tmp_path: Path) -> None:

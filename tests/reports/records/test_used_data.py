@@ -39,3 +39,4 @@ def test_another_file_is_refused_in_one_line(tmp_path: Path, content: str) -> No
     with pytest.raises(ResultsError, match=r"data\.json: (not readable|found data format 2, expected 1)") as error:
         load_used_data(tmp_path)
     assert "\n" not in str(error.value)
+    assert str(error.value).endswith("; remove it, and start the study again, which writes it anew")

@@ -87,6 +87,7 @@ def test_a_plan_that_cannot_be_read_is_named(folder: ResultsFolder, content: str
     with pytest.raises(MirrorError, match=words) as caught:
         mirror_of(folder)
     assert str(folder.plan_file) in str(caught.value)
+    assert str(caught.value).endswith("; run the study again, which writes it")
 
 
 def test_a_folder_without_a_plan_is_no_study(folder: ResultsFolder) -> None:
