@@ -463,6 +463,19 @@ def test_at_an_end_that_is_asked_for_all_seeds_are_left_with_their_epoch(sharing
     assert second.key in again.coordinator.live
 
 
+@pytest.mark.parametrize(("ended", "goes_on"), [(1, False), (2, False), (3, True)])
+def test_at_an_end_that_is_asked_for_seeds_are_let_test_once_all_are_trained(
+    sharing: Cluster, ended: int, goes_on: bool
+) -> None:
+    first, _ = sharing.begin_all()
+    sharing.interruption.request()
+    epochs = {
+        member.key: {"epoch": 1, "val_metric": 0.5, "ended": place < ended}
+        for place, member in enumerate(first.members)
+    }
+    assert sharing.dispatch.reported(first.key, {"epochs": epochs, "on_record": []}) is goes_on
+
+
 def test_a_worker_that_ends_without_a_word_fails_all_that_were_not_done(sharing: Cluster) -> None:
     first, _ = sharing.begin_all()
     assert epoch_of_all(sharing, first)

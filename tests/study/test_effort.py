@@ -120,6 +120,25 @@ def test_the_estimate_is_told_with_what_it_takes_for_granted() -> None:
     assert text.count("assumed: measured") == 1
 
 
+@pytest.mark.parametrize(("asked", "hours"), [("0.5", True), ("1", True), ("0", False), ("auto", False)])
+def test_gpu_hours_are_told_where_it_is_known_what_a_trial_has(asked: str, hours: bool) -> None:
+    planned, spec = made(STUDY + f"resources: {{gpus_per_trial: {asked}}}\n")
+    text = shown(estimate(efforts(planned, spec), spec, speeds(), slots=2, slots_from="told"))
+    assert ("an epoch Time GPU-hours" in text) is hours
+    assert ("; GPU-hours: " in text) is hours
+    assert ("GPU-hours depend on how many trials share a GPU" in text) is (asked == "auto")
+
+
+@pytest.mark.parametrize("asha", [True, False])
+def test_pruning_is_assumed_where_any_cell_has_rungs(asha: bool) -> None:
+    # Vanilla then has nothing to search, and no rungs.
+    text = STUDY.replace(", batch_size: {choice: [64, 512]}", "")
+    planned, spec = made(text if asha else text.replace(", asha: {grace_epochs: 2, reduction_factor: 3}", ""))
+    assert [bool(cell.rungs) for cell in planned.cells] == [False, asha]
+    text = shown(estimate(efforts(planned, spec), spec, speeds(), slots=2, slots_from="told"))
+    assert ("of the trials that reach a rung one in 3 goes on" in text) is asha
+
+
 def test_without_a_measurement_epochs_alone_are_told() -> None:
     planned, spec = made()
     text = shown(planned_hours(planned, spec, earlier=None, data=None, slots=None))

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.journal import Journal, JournalEntry, JournalError
+from study.location import location
 from study.record_files import KEY
 
 SAMPLED = st.one_of(
@@ -103,6 +104,28 @@ def test_a_run_that_begins_while_the_journal_is_read_hides_no_entry(
     assert list(journal.entries()) == [entry(0), entry(1)]
     assert begun == ["000001.jsonl"]
     assert [path.name for path in tmp_path.iterdir()] == ["000002.jsonl"]
+
+
+def test_in_an_object_store_lines_are_written_in_objects_of_so_many(
+    bucket_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("study.journal.LINES_AN_OBJECT", 2)
+    folder = location(f"{bucket_url}/journal")
+
+    def lines_of(attempt: int) -> list[int]:
+        objects = sorted(path.name for path in (folder / f"{attempt:06d}").iterdir())
+        assert objects == [f"{number:06d}.jsonl" for number in range(len(objects))]
+        return [len((folder / f"{attempt:06d}" / name).read_bytes().splitlines()) for name in objects]
+
+    first = written(folder / "any", [entry(number) for number in range(5)])
+    assert lines_of(1) == [2, 2, 1]
+    first.append(entry(5))
+    assert lines_of(1) == [2, 2, 2]
+    second = Journal(folder, 2)
+    second.begin()
+    second.append(entry(6))
+    assert lines_of(2) == [1]
+    assert [line.number for line in Journal(folder, 3).entries()] == list(range(7))
 
 
 def test_a_study_that_never_began_has_an_empty_journal(tmp_path: Path) -> None:

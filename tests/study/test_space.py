@@ -6,6 +6,7 @@ import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from bimp.budget import parameters_of
 from bimp.config import ConfigError, TrialConfig, gated_layers
@@ -59,6 +60,29 @@ def fresh_trial(seed: int) -> optuna.trial.Trial:
 
 SPEC = read_study(EVERYTHING_SAMPLED)
 CELLS = plan(SPEC).cells
+
+
+@pytest.mark.parametrize(
+    ("domain", "expected"),
+    [
+        ("learning_rate: {uniform: [0.5, 2]}", FloatDistribution(0.5, 2.0)),
+        ("learning_rate: {log_uniform: [1e-3, 1e3]}", FloatDistribution(1e-3, 1e3, log=True)),
+        ("batch_size: {int: [2, 9]}", IntDistribution(2, 9)),
+        ("batch_size: {log_int: [1, 64]}", IntDistribution(1, 64, log=True)),
+        ("readout: {choice: [mean, sum]}", CategoricalDistribution(["mean", "sum"])),
+    ],
+)
+def test_a_domain_is_sampled_as_it_says(domain: str, expected: BaseDistribution) -> None:
+    spec = read_study(
+        "name: n\nsearch: {trials: 4}\narms: {dataset: digits, backbone: gcn, layers: 2, hidden_dim: 16}\n"
+        f"space:\n  {domain}\n"
+    )
+    (cell,) = plan(spec).cells
+    (parameter,) = cell.space.parameters
+    trial = fresh_trial(0)
+    suggest(cell.space, trial)
+    assert trial.distributions == {parameter.key: expected}
+    assert parameter.distribution == expected
 
 
 @settings(max_examples=150, deadline=None)

@@ -251,6 +251,16 @@ def test_a_study_that_has_ended_needs_nothing(folder: ResultsFolder) -> None:
     assert goes_on(folder) == ["it has ended, and no run works on it"]
 
 
+def test_a_study_of_which_one_cell_has_ended_goes_on(folder: ResultsFolder) -> None:
+    for seed in range(4):
+        sealed(folder, seed, key=f"{VANILLA[-12:-8]}{seed}", cell=VANILLA, status="finished", reason="max_epochs")
+    for seed in (41, 95):
+        key = f"{VANILLA[-12:-8]}{seed}"
+        sealed(folder, seed, key=key, cell=VANILLA, phase="confirm", status="finished", reason="max_epochs")
+    assert [cell.ended for cell in study_status(folder.root).view.cells] == [True, False]
+    assert goes_on(folder)[0].startswith("no run works on it")
+
+
 @pytest.mark.usefixtures("at_work")
 def test_trials_under_way_are_known_by_their_epochs(folder: ResultsFolder) -> None:
     sealed(folder, 1, epochs=3, status="finished", reason="max_epochs")
