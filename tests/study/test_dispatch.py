@@ -254,6 +254,15 @@ def test_a_store_that_refuses_is_told_once_whoever_meets_it(cluster: Cluster) ->
     assert cluster.told[1:] == [f"{cluster.folder.root} can be written again; the study goes on"]
 
 
+def test_a_trial_that_is_gone_is_not_waited_for_when_the_store_is_there_again(cluster: Cluster) -> None:
+    first, second, *_ = cluster.begin_all()
+    for assignment in (first, second):
+        assert cluster.dispatch.reported(assignment.key, {"store_trouble": "full"})
+    cluster.dispatch.ended(first.key)
+    assert cluster.epoch(second)
+    assert cluster.told[1:] == [f"{cluster.folder.root} can be written again; the study goes on"]
+
+
 def test_asked_to_end_each_trial_keeps_its_epoch_and_stays_live(cluster: Cluster) -> None:
     first, second, third, fourth = cluster.begin_all()
     cluster.finish(first)
@@ -461,6 +470,13 @@ def test_at_an_end_that_is_asked_for_all_seeds_are_left_with_their_epoch(sharing
     again = Cluster(sharing.folder, study=TOGETHER)
     assert [len(trial.members) for trial in again.begin_all()] == [3, 3]
     assert second.key in again.coordinator.live
+
+
+def test_seeds_together_tell_of_a_store_as_one(sharing: Cluster) -> None:
+    first, _ = sharing.begin_all()
+    assert sharing.dispatch.reported(first.key, {"store_trouble": "full"})
+    assert epoch_of_all(sharing, first)
+    assert sharing.told[1:] == [f"{sharing.folder.root} can be written again; the study goes on"]
 
 
 @pytest.mark.parametrize(("ended", "goes_on"), [(1, False), (2, False), (3, True)])
