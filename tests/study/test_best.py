@@ -326,6 +326,33 @@ def test_files_are_written_to_a_folder_or_a_file_and_none_is_lost(tmp_path: Path
     assert whole.read_text() != "mine"
 
 
+def test_a_file_is_named_and_captioned_for_the_study_or_for_its_cell(tmp_path: Path) -> None:
+    _, folder = run(STUDIES["tpe with a budget"], tmp_path)
+    whole, one = best_of_study(folder.root), best_of_study(folder.root, "digits-gcn-none-L4-9k")
+    text = best_study_text(whole.cells, whole.spec)
+    assert text.startswith("# The best configuration of each cell of the study made, ")
+    assert (read_study(text).name, read_study(text).caption) == (
+        "made-best",
+        "The best configuration of each cell that made found.",
+    )
+    text = best_study_text(one.cells, one.spec)
+    assert text.startswith("# The best configuration of a cell of the study made, ")
+    assert (read_study(text).name, read_study(text).caption) == (
+        "made-best-digits-gcn-none-L4-9k",
+        "The best configuration of digits-gcn-none-L4-9k that made found.",
+    )
+
+
+@pytest.mark.parametrize(("folds", "written"), [("[3, 1]", "[3, 1]"), ("all", "all"), ("[0, 1]", "[0, 1]")])
+def test_folds_are_written_as_they_were_given(tmp_path: Path, folds: str, written: str) -> None:
+    name = "a grid over placements, of which some are lists"
+    text = STUDIES[name].replace("[digits, enzymes]", "enzymes").replace("folds: [3, 1]", f"folds: {folds}")
+    text = text.replace("layers: {choice: [4, 6]}", "layers: {choice: [4]}")
+    _, folder = run(text, tmp_path)
+    found = best_of_study(folder.root)
+    assert f"\n  folds: {written} " in best_study_text(found.cells, found.spec)
+
+
 def test_a_long_name_is_shortened_and_still_a_study_s(tmp_path: Path) -> None:
     name = "n" * 100
     _, folder = run(STUDIES["rows, nothing searched"].replace("name: made", f"name: {name}"), tmp_path)

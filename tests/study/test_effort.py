@@ -13,8 +13,10 @@ import torch
 from made_trials import assignment, config, record
 from rich.console import Console
 
-from bimp.data import GraphSplit, prepare
+from bimp.config import TrialConfig
+from bimp.data import GraphSplit, open_prepared, prepare
 from study import probe as probing
+from study.measured_speed import measured_speeds
 from study.past_speed import past_speeds
 from study.plan import StudyPlan, plan, plan_json
 from study.plan.effort import Epochs, efforts
@@ -244,9 +246,57 @@ class Result:
 
 
 @pytest.fixture(scope="module")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[GraphSplit, GraphSplit]:
-    prepared = prepare("digits", tmp_path_factory.mktemp("data"))
+def digits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    prepare("digits", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def digits(digits_folder: Path) -> tuple[GraphSplit, GraphSplit]:
+    prepared = open_prepared("digits", digits_folder)
     return prepared.split("train", None), prepared.split("val", None)
+
+
+class TestMeasuredSpeeds:
+    def measured(
+        self, text: str, data: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> tuple[list[Speed], list[TrialConfig], list[str]]:
+        """The speeds where an epoch takes as many seconds as layers, what was trained for them, and the lines told."""
+        trained: list[TrialConfig] = []
+        told: list[str] = []
+
+        def probe_of(config: TrialConfig, train: GraphSplit, validation: GraphSplit, device: torch.device) -> Probe:
+            assert len(train) > len(validation) > 0
+            assert device.type == "cpu"
+            trained.append(config)
+            return Probe(seconds_an_epoch=float(config.model.layers), memory_bytes=1, utilisation=None)
+
+        monkeypatch.setattr("study.measured_speed.probe", probe_of)
+        monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+        return list(measured_speeds(*made(text), data, told.append).values()), trained, told
+
+    def test_the_heaviest_model_of_each_cell_is_measured(
+        self, digits_folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        text = STUDY.replace("layers: 2", "layers: [2, 3]")
+        found, trained, told = self.measured(text, digits_folder, monkeypatch)
+        assert [speed.seconds_an_epoch for speed in found] == [2.0, 2.0, 3.0, 3.0]
+        assert [(config.model.num_clusters, config.train.batch_size) for config in trained] == [
+            (None, 512),
+            (5, 512),
+        ] * 2
+        assert told[0] == f"measuring cell 1 of 4: {VANILLA}"
+
+    @pytest.mark.parametrize(("gpus", "instead"), [("0", ""), ("0.5", " (its trials are to have a GPU)")])
+    def test_it_is_told_on_what_it_was_measured(
+        self, digits_folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: str, instead: str
+    ) -> None:
+        text = f"{STUDY}resources: {{gpus_per_trial: {gpus}, cpus_per_trial: 1}}\n"
+        found, _, _ = self.measured(text, digits_folder, monkeypatch)
+        (said,) = {speed.known_from for speed in found}
+        assert f"measured on this machine{instead}: " in said
+        assert said.endswith(" with 1 of its cores")
 
 
 class TestProbe:
