@@ -147,6 +147,23 @@ def test_every_slot_is_filled_and_the_study_ends(cluster: Cluster) -> None:
     assert [record.status for record in cluster.records().values()] == ["finished"] * 8
 
 
+def test_the_log_tells_how_each_trial_ended_and_what_its_worker_said(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="study")
+    trial = begun(cluster)
+    line = {"level": logging.WARNING, "time": 12.5, "node": "node-3", "message": "it is hot here"}
+    epoch = {"epoch": 1, "val_metric": 0.5, "ended": False}
+    assert cluster.epoch(trial)
+    assert cluster.dispatch.reported(trial.key, {**epoch, "log": [line]})
+    cluster.finish(trial)
+    *_, said, ended = (record.__dict__ for record in caplog.records)
+    assert (said["name"], said["message"], said["node"]) == ("study.worker", "it is hot here", "node-3")
+    assert said["trial"] == ended["trial"] == trial.key
+    assert ended["event"] == "finished"
+    assert ended["message"].endswith(f"search): finished (max_epochs) after {LAST} epochs and 0.0 s of training")
+
+
 @pytest.mark.parametrize(("place", "slots_taken"), [("host", 2), ("gpu", 1)])
 def test_a_trial_that_ran_out_of_memory_comes_again_alone_from_where_it_was(
     cluster: Cluster, caplog: pytest.LogCaptureFixture, place: str, slots_taken: int

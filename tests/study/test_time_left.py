@@ -84,6 +84,21 @@ def test_a_cell_without_an_ended_trial_is_judged_by_the_others() -> None:
     assert (found.seconds, found.borrowed) == (pytest.approx(152.0 + 2 * 10 * 2.0), 1)
 
 
+def test_where_no_search_trial_has_ended_one_is_taken_to_last_to_its_end() -> None:
+    # Of cell a, without a search, 1 of 4 runs ended after 9 epochs of 2 s: 27 are left. Of b 10 x 9 and 4 x 9.
+    first = goal(trials=0), tally(Ended("confirm", "finished", 9, 18.0))
+    found = time_left([first, (goal("b"), tally())], {}, {}, slots=1)
+    assert found == TimeLeft(seconds=2.0 * (27 + 90 + 36), ended=1, borrowed=1)
+
+
+def test_trials_that_ended_before_their_first_epoch_tell_nothing_of_other_cells() -> None:
+    # 3 trials of cell a failed at once: its other 7 are taken to do so too, its 4 runs to train for 9 epochs.
+    # b has 8 x 5 + 4 x 9 left; c, of which nothing is known, is like b: 10 x 5 + 4 x 9. 2 s an epoch.
+    failed = tally(*[Ended("search", "failed", 0, 0.0, "OSError", None)] * 3)
+    cells = [(goal("a"), failed), (goal("b"), tally(PRUNED, WHOLE)), (goal("c"), tally())]
+    assert time_left(cells, {}, {}, slots=1) == TimeLeft(seconds=2.0 * (36 + 76 + 86), ended=5, borrowed=2)
+
+
 def test_a_search_that_chose_nothing_has_nothing_to_confirm() -> None:
     diverged = Ended("search", "diverged", 1, 2.0)
     found = time_left([(goal(trials=2), tally(diverged, diverged))], {}, {}, slots=1)
