@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from study.begun import begun_cells
+from study.counted import counted
 from study.faults import require_folder
 from study.plan import (
     BegunCell,
@@ -102,7 +103,7 @@ def _notes(change: StudyChange, begun: Mapping[str, BegunCell]) -> Iterable[str]
         records = sum(begun[cell].records for cell in change.dropped)
         yield (
             f"no longer in the study: {_cells(change.dropped, 'cell')}; the tables leave out what is on record of "
-            f"{'it' if len(change.dropped) == 1 else 'them'} ({records} {'trial' if records == 1 else 'trials'}), and "
+            f"{'it' if len(change.dropped) == 1 else 'them'} ({counted(records, 'trial')}), and "
             "it stays on disk"
         )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from study.counted import counted
 from study.found_study import require_study
 from study.lease import Lease
 from study.location import is_remote
@@ -49,12 +50,13 @@ class Compaction:
     def describe(self) -> str:
         """In a line."""
         if not self.moved:
-            return f"{self.path}: {_records(self.records)}; nothing to add{self._waiting}"
-        return f"{self.path}: {_records(self.records)}, {self.moved} of them from files of their own{self._waiting}"
+            return f"{self.path}: {counted(self.records, 'record')}; nothing to add{self._waiting}"
+        held = counted(self.records, "record")
+        return f"{self.path}: {held}, {self.moved} of them from files of their own{self._waiting}"
 
     @property
     def _waiting(self) -> str:
-        return f"; {_records(self.left)} left alone, of trials that are to be tried again" if self.left else ""
+        return f"; {counted(self.left, 'record')} left alone, of trials that are to be tried again" if self.left else ""
 
 
 def compact(results: Path) -> Compaction:
@@ -141,7 +143,3 @@ def _remove_leftovers(path: Path) -> None:
     for entry in os.scandir(path.parent):
         if entry.name.startswith(f".{path.name}.") and entry.name.endswith(".tmp"):
             Path(entry.path).unlink()
-
-
-def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count} records"

@@ -15,6 +15,7 @@ from typing import Any
 from study.assignment import TrialAssignment
 from study.cluster import Slots
 from study.coordinator import StudyCoordinator
+from study.counted import counted
 from study.handed_out import HandedOut
 from study.interruption import Interruption
 from study.log import log_trial, relay
@@ -244,6 +245,6 @@ class Dispatch:
 
     def _seal(self, key: str, error: str | None) -> None:
         record = self._coordinator.end(key, error)
-        epochs = f"{record.num_epochs} {'epoch' if record.num_epochs == 1 else 'epochs'}"
+        epochs = counted(record.num_epochs, "epoch")
         said = f"{record.status} ({record.reason}) after {epochs} and {record.seconds:.1f} s of training"
         log_trial(logger, record.status, record, said)

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from reports import TableFiles
 from reports.tables.terminal import print_terminal
+from study.counted import counted
 from study.location import absolute
 from study.results import ResultsFolder
 from study.tracking import default_tracking_uri, masked, to_fill_in, ui_command, ui_page
@@ -16,10 +17,10 @@ from study.tracking import default_tracking_uri, masked, to_fill_in, ui_command,
 
 def failures_line(failed: int, folder: ResultsFolder) -> str:
     """What is told of ``failed`` trials, one at least: where their causes are, and what comes next."""
-    trials = "1 trial" if failed == 1 else f"{failed} trials"
     status = f"python run_study.py status {shlex.quote(str(folder.root))}"
     return (
-        f"{trials} failed ({status} names the causes, {folder.errors} has the tracebacks); the same command tries again"
+        f"{counted(failed, 'trial')} failed ({status} names the causes, {folder.errors} has the tracebacks); "
+        "the same command tries again"
     )
 
 

@@ -8,6 +8,7 @@ from rich.style import Style
 from rich.text import Text
 
 from study.causes import by_status
+from study.counted import counted
 from study.duration import duration
 from study.progress import CellLine, StudyView
 from study.view_table import CellTable, cut, word_for_live
@@ -40,7 +41,7 @@ def time_left_text(view: StudyView) -> str | None:
     left = view.time_left
     if left is None:
         return "time left: not known before a trial has ended" if view.slots is not None else None
-    trials = f"{left.ended:,} ended {'trial' if left.ended == 1 else 'trials'}"
+    trials = counted(left.ended, "ended trial")
     cells = f"; {left.borrowed} {'cell has' if left.borrowed == 1 else 'cells have'} none" if left.borrowed else ""
     return f"about {duration(left.seconds)} left (from {trials}{cells})"
 
@@ -50,9 +51,9 @@ def counts_of(view: StudyView) -> list[str]:
     if view.slots is None:
         slots = f"{view.running} {word_for_live(view)}"
     elif view.running > view.slots:  # some are trained together
-        slots = f"{view.running} running in {view.slots} {'slot' if view.slots == 1 else 'slots'}"
+        slots = f"{view.running} running in {counted(view.slots, 'slot')}"
     else:
-        slots = f"{view.running} of {view.slots} slots running"
+        slots = f"{view.running} of {counted(view.slots, 'slot')} running"
     pruned = sum(line.pruned for line in view.cells)
     troubles = by_status(view.troubles)
     waiting = [f"{view.waiting} waiting for a worker"] if view.waiting else []

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from study.commands.parameters import DataFolder, MlflowOption, Results, console
+from study.counted import counted
 
 
 def rebuild_mlflow(
@@ -41,9 +42,8 @@ def rebuild_mlflow(
         raise MirrorError(
             f"{masked(mirror.tracking_uri)}: MLflow cannot be written ({cause}); mend it, or name another with --mlflow"
         ) from error
-    records = "1 record" if read == 1 else f"{read} records"
-    files = f"; sent to it were {sent} files" if sent else ""
-    line = f"{masked(mirror.tracking_uri)}: holds {records} of {results}{files}"
+    files = f"; sent to it: {counted(sent, 'file')}" if sent else ""
+    line = f"{masked(mirror.tracking_uri)}: holds {counted(read, 'record')} of {results}{files}"
     console().print(line, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from study.counted import counted
 from study.plan.cells import Cell, StudyPlan
 from study.plan.hours import Estimate, estimate_json
 from study.spec.domains import Domain
@@ -104,15 +105,15 @@ def render_plan(plan: StudyPlan) -> RenderableType:
     for heading in ("Width", "Params", "Search", "Confirm"):
         table.add_column(heading, justify="right")
     for cell in plan.cells:
-        trials = f"{cell.trials} trials" if cell.trials else "-"
+        trials = counted(cell.trials, "trial") if cell.trials else "-"
         table.add_row(Text(cell.id), str(cell.hidden_dim), str(cell.params), trials, _confirm(cell))
-    total = f"{len(plan.cells)} cells, {plan.search_trials} search trials, {plan.confirm_trials} confirm trials"
-    return Group(table, Text(), *_below(plan), Text(), Text(total))
+    parts = ((len(plan.cells), "cell"), (plan.search_trials, "search trial"), (plan.confirm_trials, "confirm trial"))
+    return Group(table, Text(), *_below(plan), Text(), Text(", ".join(counted(*part) for part in parts)))
 
 
 def _confirm(cell: Cell) -> str:
-    seeds = f"{len(cell.seeds)} seed{'s' if len(cell.seeds) > 1 else ''}"
-    return seeds if cell.folds is None else f"{seeds} x {len(cell.folds)} folds"
+    seeds = counted(len(cell.seeds), "seed")
+    return seeds if cell.folds is None else f"{seeds} x {counted(len(cell.folds), 'fold')}"
 
 
 def _below(plan: StudyPlan) -> list[Text]:
@@ -122,7 +123,7 @@ def _below(plan: StudyPlan) -> list[Text]:
         lines += [f"search {parameter.key} in {_domain_text(parameter.domain)}" for parameter in cell.space.parameters]
         # At the rung of the last epoch there is nothing left to prune.
         rungs = " ".join(str(rung) for rung in cell.rungs if rung < cell.max_epochs)
-        lines.append(f"train up to {cell.max_epochs} epochs" + (f"; prune after {rungs}" if rungs else ""))
+        lines.append(f"train up to {counted(cell.max_epochs, 'epoch')}" + (f"; prune after {rungs}" if rungs else ""))
         for line in lines:
             cells_of[line] = cells_of.get(line, 0) + 1
     total = len(plan.cells)

@@ -315,6 +315,19 @@ def test_rendered_plan_fits_100_columns() -> None:
     assert "10 cells, 80 search trials, 40 confirm trials" in lines
 
 
+def test_one_of_a_thing_is_told_as_one() -> None:
+    spec = read_study(
+        "name: one\narms: {dataset: enzymes, backbone: gcn, layers: 4, hidden_dim: 8}\n"
+        "space: {readout: {choice: [mean, sum]}}\nfixed: {max_epochs: 1}\n"
+        "search: {trials: 1, sampler: random}\nconfirm: {seeds: [41], folds: [3]}\n"
+    )
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(render_plan(plan(spec)))
+    text = " ".join(console.export_text().split())
+    assert " 1 trial 1 seed x 1 fold " in text
+    assert "every cell: train up to 1 epoch 1 cell, 1 search trial, 1 confirm trial" in text
+
+
 RELEASED = """
 name: released
 arms:
