@@ -28,8 +28,8 @@ def draw_pictures(results: Path, measure: str = DEFAULT_MEASURE) -> Drawn:
     """
     material = load_material(results)
     with styled():
+        smoothing = oversmoothing(results, measure)  # first: there may be no such measure
         drawn = [draw(material) for draw in KINDS]
-        smoothing = oversmoothing(results, measure)
     none = f"over-smoothing: no value of {measure} on record; `run_study.py smoothing RESULTS` measures what there is"
     return Drawn.together([*drawn, Drawn(pictures=smoothing, skipped=() if smoothing else (none,))])
 
