@@ -233,3 +233,18 @@ def _field_names(kind: Any) -> set[str]:
         for field in kind.__dataclass_fields__
         for name in (parts[field].__dataclass_fields__ if field in parts else [field])
     }
+
+
+def test_whichever_byte_of_a_file_is_wrong_it_is_refused_or_changes_nothing(tmp_path: Path) -> None:
+    made = trial(test_metric=0.7234567)
+    path = forged(made, tmp_path)
+    whole = path.read_bytes()
+    refused = []
+    for place in range(0, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            assert read_record(path) == made, place
+        except RecordError as error:
+            refused.append(str(error))
+    assert len(refused) > 100
+    assert all(line.startswith(f"{path}: ") for line in refused)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -28,8 +29,9 @@ def searched(key: str, cell: str, **changes: Any) -> TrialRecord:
     return record(key, cell=cell, **{**vanilla, **searching, **changes})
 
 
-def confirmed(key: str, cell: str) -> TrialRecord:
-    return record(key, cell=cell, **({**VANILLA, "gated_layers": ()} if cell == "gcn_none" else {}))
+def confirmed(key: str, cell: str, **changes: Any) -> TrialRecord:
+    vanilla = {**VANILLA, "gated_layers": ()} if cell == "gcn_none" else {}
+    return record(key, cell=cell, **{**vanilla, **changes})
 
 
 def test_a_study_is_finished_in_mlflow_only_once_nothing_is_left(planned: ResultsFolder) -> None:
@@ -41,6 +43,15 @@ def test_a_study_is_finished_in_mlflow_only_once_nothing_is_left(planned: Result
     assert set(marks(planned).values()) == {"FINISHED"}
     write_record(replace(running("c1"), cell="gcn_none", **VANILLA), planned.live_record("c1", FIRST_ATTEMPT))
     assert marks(planned) == {study: "KILLED", gated: "FINISHED", vanilla: "KILLED"}
+
+
+def test_a_study_ends_with_its_last_trial_and_a_cell_with_its_own(planned: ResultsFolder) -> None:
+    os.utime(planned.plan_file, (500.0, 500.0))
+    seal(planned, searched("s0", "gcn_boosting", ended_at=1100.0), confirmed("c0", "gcn_boosting", ended_at=1200.0))
+    seal(planned, searched("s1", "gcn_none", ended_at=1300.0), confirmed("c1", "gcn_none", ended_at=1250.0))
+    assert set(marks(planned).values()) == {"FINISHED"}
+    ends = [state_of(planned, run)[2] for run in ("study quickstart", "bi-GCN Digits 100k", "GCN Digits 100k")]
+    assert ends == [1_300_000, 1_200_000, 1_300_000]
 
 
 @pytest.mark.parametrize(
