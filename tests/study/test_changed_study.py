@@ -241,6 +241,15 @@ def test_dropped_cells_come_back_as_they_were_or_not_at_all() -> None:
     )
 
 
+def test_the_fold_of_a_search_is_a_part_of_it() -> None:
+    arms = "{dataset: enzymes, backbone: gcn, placement: boosting, hidden_dim: 8, layers: 2}"
+    text = f"name: n\narms: {arms}\nspace: {{sigma_m: {{choice: [1, 2]}}}}\nfixed: {{num_clusters: 3}}\n"
+    text += "search: {trials: 8, sampler: random}\nconfirm: {seeds: [41], folds: [3]}\n"
+    begun = {"enzymes-gcn-boosting-L2-h8": BegunCell(asked=8)}
+    refused = changed("{trials: 8,", "{trials: 8, fold: 3,", begun, text=text).refused
+    assert refused == ("search.fold: 0 -> 3",)
+
+
 def test_the_seed_of_the_samplers_means_nothing_to_a_grid() -> None:
     text = STUDY.replace("{log_uniform: [0.1, 10]}", "{choice: [1, 2]}").replace("{trials: 8", "{sampler: grid")
     assert changed("fixed:", "seed: 3\nfixed:", text=text) == StudyChange()
