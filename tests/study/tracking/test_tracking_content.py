@@ -13,7 +13,7 @@ from read_mirrors import curve, live_runs, parameters_of, query, state_of, tags_
 
 from study.records import Status
 from study.results import ResultsFolder
-from study.tracking.content import RUN_STATUS, MetricRow, epoch_metrics, final_metrics, trial_parameters
+from study.tracking.content import RUN_STATUS, MetricRow, end_of, epoch_metrics, final_metrics, trial_parameters
 
 
 def test_a_study_holds_cells_and_a_cell_holds_trials(folder: ResultsFolder) -> None:
@@ -147,3 +147,11 @@ def test_a_cell_shows_mean_and_population_std_over_its_finished_seeds(folder: Re
     ]
     assert [value for _, value, _ in curve(folder, cell, "test_accuracy_std")] == pytest.approx([0, 1, (26 / 3) ** 0.5])
     assert [value for _, value, _ in curve(folder, cell, "confirm_finished")] == [1, 2, 3]
+
+
+def test_a_record_ends_with_what_it_knows_last() -> None:
+    sealed = record(epochs=2, started_at=5.0, ended_at=90.0)
+    assert end_of(sealed) == 90.0
+    under_way = replace(sealed, status="running", ended_at=None)
+    assert end_of(under_way) == sealed.epochs[-1].ended_at != 5.0
+    assert end_of(replace(under_way, epochs=())) == 5.0

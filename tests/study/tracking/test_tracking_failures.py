@@ -41,11 +41,28 @@ def test_a_server_that_is_not_there_is_said_once_and_raises_nothing(
 def test_a_thread_whose_server_never_came_says_how_to_complete_the_mirror(
     folder: ResultsFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    thread = MirrorThread(a_refusing_uri(), folder.root)
+    thread_uri = a_refusing_uri()
+    thread = MirrorThread(thread_uri, folder.root)
     thread.start()
     assert thread.stop(timeout_s=30.0) is False
-    assert f"python run_study.py rebuild-mlflow {folder.root}" in caplog.text
+    (told,) = (line for line in caplog.messages if "Complete it with" in line)
+    masked_uri = thread_uri.replace("hunter2", "***")
+    assert told.endswith(
+        f'python run_study.py rebuild-mlflow {folder.root} --mlflow "$MLFLOW_TRACKING_URI" '
+        f"(where MLFLOW_TRACKING_URI is {masked_uri}, with what *** stands for)"
+    )
     assert "hunter2" not in caplog.text
+
+
+def test_where_the_mirror_is_in_the_folder_the_command_needs_no_address(
+    folder: ResultsFolder, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder.root / "mlflow.db").write_text("no database")
+    thread = MirrorThread(None, folder.root)
+    thread.start()
+    assert thread.stop(timeout_s=30.0) is False
+    (told,) = (line for line in caplog.messages if "Complete it with" in line)
+    assert told.endswith(f"python run_study.py rebuild-mlflow {folder.root}")
 
 
 def test_the_end_says_what_it_waits_for_and_waits_no_longer_than_it_may(
