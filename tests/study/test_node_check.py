@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import torch
 
 from study.cluster import ClusterError, Slots, start_ray
 from study.node_check import NodeError, NodeFound, NodeNeeds, differences, require_fit, told_differences
 from study.provenance import library_versions
-from study.spec import ResourcesSpec
+from study.run_options import RunOptions
+from study.spec import ResourcesSpec, read_study
 
 DRIVER = {"python": "3.11.7", "torch": "2.13.0", "torch-geometric": "2.8.1", "ray": "2.60.0", "optuna": "5.0.0"}
 
@@ -97,3 +101,35 @@ def test_another_ray_than_the_cluster_s_is_told_in_one_line(monkeypatch: pytest.
         "--address auto: the cluster has another Ray or Python than this driver; install the same on both "
         "(Version mismatch: The cluster was started with: Ray: 2.50.0 Python: 3.11.7)"
     )
+
+
+@pytest.mark.parametrize(
+    ("address", "any_version", "gpus", "on_cpu", "compared", "cuda"),
+    [
+        (None, False, "1", False, False, True),  # a local Ray has the driver's libraries
+        ("auto", False, "0", False, True, False),
+        ("auto", True, "0", False, False, False),
+        ("auto", False, "0.25", False, True, True),
+        ("auto", False, "auto", False, True, False),  # until a probe has decided it
+        ("auto", False, "1", True, True, False),
+    ],
+)
+def test_what_a_study_needs_of_its_nodes(
+    address: str | None, any_version: bool, gpus: str, on_cpu: bool, compared: bool, cuda: bool
+) -> None:
+    options = RunOptions(
+        results=Path("results"),
+        data=Path("data"),
+        address=address,
+        mlflow=None,
+        allow_version_differences=any_version,
+        on_cpu=on_cpu,
+    )
+    spec = read_study(
+        "name: n\narms: {dataset: digits, backbone: gcn, layers: 2, hidden_dim: 8}\n"
+        f"resources: {{gpus_per_trial: {gpus}}}\n"
+    )
+    needs = options.needs(spec.resources)
+    assert (bool(needs.versions), needs.cuda) == (compared, cuda)
+    if compared:
+        assert needs.versions["torch"] == torch.__version__
