@@ -90,8 +90,9 @@ def test_reports_knows_of_study_only_the_schemas_of_its_files() -> None:
         for name in imported(path)
         if name.split(".")[0] == "study"
     }
-    places = {"study.found_study", "study.given_place", "study.location", "study.one_line", "study.store_access"}
-    assert known == places | {"study.records", "study.smoothing_records"}
+    places = {"study.found_study", "study.given_place", "study.location", "study.store_access"}
+    words = {"study.counted", "study.one_line"}
+    assert known == places | words | {"study.records", "study.smoothing_records"}
 
 
 def test_only_the_ends_of_a_study_know_reports() -> None:

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reports.check.finding import Finding, Kind, counted_text
+from reports.check.finding import Finding, Kind
 from reports.evidence.chosen import RANKING_RULE, ranked
 from reports.evidence.study_facts import StudyFacts
+from study.counted import counted
 
 EDGE = 0.05
 """A chosen value within this part of its range from an end lies at the edge; by logarithms where sampled so."""
@@ -57,7 +58,7 @@ def choices(facts: StudyFacts) -> Iterator[Finding]:
         if wrong:
             origin = wrong[0].chosen_from or "no search trial"
             found = (
-                f"{counted_text(len(wrong), 'confirm trial')} repeat{'s' * (len(wrong) == 1)} {origin}, "
+                f"{counted(len(wrong), 'confirm trial')} repeat{'s' * (len(wrong) == 1)} {origin}, "
                 f"expected {best or 'none'} ({RANKING_RULE})"
             )
             yield NOT_THE_BEST.in_cell(facts, cell, found, wrong)
@@ -71,7 +72,7 @@ def tests_in_search(facts: StudyFacts) -> Iterator[Finding]:
     for cell in facts.cells:
         read = [trial for trial in cell.search if trial.test_metric is not None or trial.test_loss is not None]
         if read:
-            found = f"{len(read)} of {counted_text(len(cell.search), 'search trial')} read the test split"
+            found = f"{len(read)} of {counted(len(cell.search), 'search trial')} read the test split"
             yield TEST_IN_SEARCH.in_cell(facts, cell, found, read)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.check.finding import Finding, Kind, Severity, counted_text
+from reports.check.finding import Finding, Kind, Severity
 from reports.evidence.study_facts import CellFacts, StudyFacts
+from study.counted import counted
 
 FEWEST_OF_MOST = 0.5
 """An arm that tried fewer configurations than this part of the other's was not searched as that one was."""
@@ -74,7 +75,7 @@ def tuning_efforts(facts: StudyFacts) -> Iterator[Finding]:
     for gated, vanilla in facts.facing():
         counts = len(gated.search), len(vanilla.search)
         if counts[0] != counts[1]:
-            found = f"{counted_text(counts[0], 'search trial')}, against {counts[1]} of {vanilla.name}, which it faces"
+            found = f"{counted(counts[0], 'search trial')}, against {counts[1]} of {vanilla.name}, which it faces"
             yield UNEQUAL_SEARCH.in_cell(facts, gated, found, (), _severity(gated, vanilla))
 
 

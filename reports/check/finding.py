@@ -83,8 +83,3 @@ class Kind:
 
 
 Check = Callable[[StudyFacts], Iterable[Finding]]
-
-
-def counted_text(count: int, noun: str) -> str:
-    """``1 trial``, ``2 trials``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

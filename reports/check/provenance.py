@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from reports.check.finding import Finding, Kind, counted_text
+from reports.check.finding import Finding, Kind
 from reports.evidence.study_facts import CellFacts, StudyFacts
 from reports.published.data_size import amount_text, has_other_size
 from reports.records.details import TrialDetails
+from study.counted import counted
 
 Value = TypeVar("Value", bound=Hashable)
 
@@ -85,7 +86,7 @@ def code_states(facts: StudyFacts) -> Iterator[Finding]:
             yield MIXED_CODE.in_cell(facts, cell, f"runs of {_told(commits)}", cell.counted)
         others = [trial for trial in _compared(cell) if _commit(trial) not in commits]
         if cell.counted and others:
-            found = f"{counted_text(len(others), 'search trial')} of {_told(_by(others, _commit))}"
+            found = f"{counted(len(others), 'search trial')} of {_told(_by(others, _commit))}"
             yield SEARCH_CODE.in_cell(facts, cell, found, others)
     for title, cells in _datasets(facts):
         if _differ(cells, _commit):
@@ -102,7 +103,7 @@ def code_states(facts: StudyFacts) -> Iterator[Finding]:
     ):
         if trials:
             what = "with changed files" if kind is DIRTY_CODE else "of a code state that is not known"
-            of = f"of the {counted_text(len(_counted(facts.cells)), 'run')} behind the table"
+            of = f"of the {counted(len(_counted(facts.cells)), 'run')} behind the table"
             yield kind.in_study(facts, facts.study, f"{len(trials)} {of} {what}", trials)
 
 
@@ -139,9 +140,7 @@ def library_versions(facts: StudyFacts) -> Iterator[Finding]:
         for name in names:
             versions = Counter(dict(trial.versions).get(name, "none") for trial in trials)
             if len(versions) > 1:
-                shown = ", ".join(
-                    f"{version} ({counted_text(versions[version], 'run')})" for version in sorted(versions)
-                )
+                shown = ", ".join(f"{version} ({counted(versions[version], 'run')})" for version in sorted(versions))
                 told.append(f"{name} {shown}")
         if told:
             yield MIXED_LIBRARIES.in_study(facts, title, f"runs with different libraries: {'; '.join(told)}", trials)
@@ -151,14 +150,14 @@ def strangers(facts: StudyFacts) -> Iterator[Finding]:
     """Trials of cells that are not in the plan, and of other studies."""
     for cell, trials in _by(facts.outside, lambda trial: trial.cell).items():
         yield OUTSIDE_PLAN.in_study(
-            facts, f"cell {cell}", f"{counted_text(len(trials), 'trial')} of a cell that the plan does not name", trials
+            facts, f"cell {cell}", f"{counted(len(trials), 'trial')} of a cell that the plan does not name", trials
         )
     for own in facts.cells:
         others = [trial for trial in (*own.confirm, *own.search) if trial.study != facts.study]
         if others:
             names = ", ".join(sorted({trial.study for trial in others}))
             yield OTHER_STUDY.in_cell(
-                facts, own, f"{counted_text(len(others), 'trial')} of the study {names}, not {facts.study}", others
+                facts, own, f"{counted(len(others), 'trial')} of the study {names}, not {facts.study}", others
             )
 
 
@@ -191,7 +190,7 @@ def _other_numbers(studies: Sequence[StudyFacts]) -> Iterator[Finding]:
                     differing.append(trial)
         if differing:
             first = min(differing, key=lambda trial: trial.key)
-            told = f"{counted_text(len(differing), 'trial')} of {facts.study} with other numbers than in a study before"
+            told = f"{counted(len(differing), 'trial')} of {facts.study} with other numbers than in a study before"
             values = " and ".join(map(str, (seen[first.key][1].test_metric, first.test_metric)))
             yield OTHER_NUMBERS.in_study(
                 facts, facts.study, f"{told}, the first {first.file}: test metrics {values}", differing
@@ -242,4 +241,4 @@ def _by(trials: Iterable[TrialDetails], value: Callable[[TrialDetails], Value]) 
 
 
 def _told(groups: Mapping[str, list[TrialDetails]]) -> str:
-    return " and ".join(f"{name} ({counted_text(len(groups[name]), 'trial')})" for name in sorted(groups))
+    return " and ".join(f"{name} ({counted(len(groups[name]), 'trial')})" for name in sorted(groups))

@@ -8,7 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from reports.check.finding import Finding, counted_text
+from reports.check.finding import Finding
+from study.counted import counted
 
 MAX_KEYS = 4
 """Trials that a finding names; its ``keys`` are all of them."""
@@ -48,8 +49,8 @@ def summary_line(findings: Sequence[Finding], studies: int) -> str:
     if not findings:
         return f"nothing found {of}"
     verdict = "do not publish yet" if forbidding else "say in the text what the warnings name"
-    counts = f"{counted_text(forbidding, 'finding')} that {'forbids' if forbidding == 1 else 'forbid'} publishing"
-    return f"{counts}, {counted_text(len(findings) - forbidding, 'warning')} {of}: {verdict}"
+    counts = f"{counted(forbidding, 'finding')} that {'forbids' if forbidding == 1 else 'forbid'} publishing"
+    return f"{counts}, {counted(len(findings) - forbidding, 'warning')} {of}: {verdict}"
 
 
 def _where(finding: Finding) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from reports.check.finding import Finding, Kind, counted_text
+from reports.check.finding import Finding, Kind
 from reports.evidence.study_facts import StudyFacts, run_text
 from reports.records.details import TrialDetails
 from reports.summary.summarise import Gap
+from study.counted import counted
 
 MISSING_RUN = Kind(
     name="missing-run",
@@ -125,8 +126,8 @@ def cut_short(facts: StudyFacts) -> Iterator[Finding]:
             trials = [trial for trial in cell.counted if trial.reason == limit]
             if trials:
                 epochs = sorted({trial.num_epochs for trial in trials})
-                span = counted_text(epochs[0], "epoch") if len(epochs) == 1 else f"{epochs[0]} to {epochs[-1]} epochs"
-                found = f"{len(trials)} of {counted_text(len(cell.counted), 'run')} ended by {limit}, after {span}"
+                span = counted(epochs[0], "epoch") if len(epochs) == 1 else f"{epochs[0]} to {epochs[-1]} epochs"
+                found = f"{len(trials)} of {counted(len(cell.counted), 'run')} ended by {limit}, after {span}"
                 yield CUT_SHORT.in_cell(facts, cell, found, trials)
 
 
@@ -136,7 +137,7 @@ def search_ends(facts: StudyFacts) -> Iterator[Finding]:
         for status in ("diverged", "failed", "running"):
             trials = [trial for trial in cell.search if trial.status == status]
             if trials:
-                found = f"{len(trials)} of {counted_text(len(cell.search), 'search trial')} {status}"
+                found = f"{len(trials)} of {counted(len(cell.search), 'search trial')} {status}"
                 yield SEARCH_UNFINISHED.in_cell(facts, cell, found, trials)
 
 

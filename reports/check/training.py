@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from reports.check.finding import Finding, Kind, counted_text
+from reports.check.finding import Finding, Kind
 from reports.evidence.study_facts import CellFacts, StudyFacts
+from study.counted import counted
 
 FEWEST_TRIALS = 5
 """Of fewer trials that reached the end, a rank correlation says nothing."""
@@ -52,9 +53,9 @@ def rung_orders(facts: StudyFacts) -> Iterator[Finding]:
             pairs = _pairs(curves, rung)
             correlation = _spearman(pairs)
             if correlation is None:
-                unknown.append(f"epoch {rung} ({counted_text(len(pairs), 'trial')})")
+                unknown.append(f"epoch {rung} ({counted(len(pairs), 'trial')})")
             elif correlation < LEAST_CORRELATION:
-                unlike.append(f"{correlation:.2f} at epoch {rung} ({counted_text(len(pairs), 'trial')})")
+                unlike.append(f"{correlation:.2f} at epoch {rung} ({counted(len(pairs), 'trial')})")
         yield from _rung_findings(facts, cell, unlike, unknown)
 
 
@@ -72,7 +73,7 @@ def still_gates(facts: StudyFacts) -> Iterator[Finding]:
         still = [bilateral[key] for key, value in largest.items() if value < STILL_GATE]
         if still:
             found = (
-                f"in {len(still)} of {counted_text(len(cell.counted), 'run')} the gate's spread over the edges stayed "
+                f"in {len(still)} of {counted(len(cell.counted), 'run')} the gate's spread over the edges stayed "
                 f"below {STILL_GATE:g} in every epoch (at most {max(largest[trial.key] for trial in still):.1e})"
             )
             yield STILL.in_cell(facts, cell, found, still)
