@@ -125,7 +125,8 @@ def _curve(entry: Entry, paths: Sequence[Path], measure: str) -> Curve | None:
     values = rows.pivot_table(index="graph", columns="layer", values=measure, aggfunc="mean", dropna=True)
     if values.empty:
         return None
-    values = values.reindex(columns=range(1, int(rows["layer"].max()) + 1))
+    # A graph without a value behind any layer, too, was measured.
+    values = values.reindex(index=np.unique(rows["graph"]), columns=range(1, int(rows["layer"].max()) + 1))
     cell = entry.summary.cell
     return Curve(
         cell=cell.id,

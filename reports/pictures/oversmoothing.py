@@ -14,6 +14,7 @@ from reports.compare.smoothing import ALPHA, Comparison, Curve, compare_smoothin
 from reports.pictures.picture import Picture
 from reports.pictures.style import STYLES, file_name, legend, settled, styled
 from reports.records.plan import ResultsError
+from study.counted import counted
 from study.smoothing_records import MEASURES, SMOOTHING_FOLDER
 
 DEFAULT_MEASURE = "information_gain_kde"
@@ -94,7 +95,8 @@ def caption(comparison: Comparison) -> str:
         )
     undefined = sum(int(np.isnan(curve.values).sum()) for curve in comparison.curves)
     if undefined:
-        sentences.append(f"Left out: {undefined:,} values that do not exist or are infinite.")
+        which = "that does not exist or is infinite" if undefined == 1 else "that do not exist or are infinite"
+        sentences.append(f"Left out: {counted(undefined, 'value')} {which}.")
     sentences.append(f"A run of our own (study {comparison.study}), not the paper's.")
     if comparison.about and comparison.about.strip():
         sentences.append(" ".join(comparison.about.split()))

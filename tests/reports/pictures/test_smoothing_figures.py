@@ -59,14 +59,14 @@ def test_values_that_do_not_exist_are_left_out_and_counted(tmp_path: Path) -> No
     (comparison,) = compare_smoothing(results, "information_gain_kde")
     assert comparison.p_values is None
     assert comparison.curves[0].mean.tolist() == [2.0, 4.0]
-    assert "Left out: 1 values" in caption(comparison)
+    assert "Left out: 1 value that does not exist or is infinite." in caption(comparison)
     assert "(GCN: 1 of 2 trials)" in caption(comparison)
 
 
 def test_a_layer_is_tested_where_two_graphs_a_side_have_values_and_any_varies(tmp_path: Path) -> None:
     """Layer 1: means 2 and 6, both variances 2 with n = 2: t = sqrt(8), 2 degrees: p = 1 - sqrt(8 / (8 + 2)).
 
-    In layer 2 nothing varies, in layer 3 one graph has a value; a graph with none behind any layer is no row.
+    In layer 2 nothing varies, in layer 3 one graph has a value; one has none behind any layer, and counts as left out.
     """
     records = [trial(cell, 41, 0.5) for cell in (GCN, BI_GCN)]
     results = write_study(tmp_path, [GCN, BI_GCN], records)
@@ -74,7 +74,9 @@ def test_a_layer_is_tested_where_two_graphs_a_side_have_values_and_any_varies(tm
     measured(results, records[0], {7: [9.0, 1.0, 1.0, 1.0], 8: [9.0, 3.0, 1.0, 2.0], 9: none})
     measured(results, records[1], {7: [9.0, 5.0, 2.0, 1.0], 8: [9.0, 7.0, 2.0, math.inf], 9: none})
     (comparison,) = compare_smoothing(results, "information_gain_kde")
-    assert [curve.graphs for curve in comparison.curves] == [2, 2]
+    assert [curve.graphs for curve in comparison.curves] == [3, 3]
+    assert "over 3 test graphs" in caption(comparison)
+    assert "Left out: 7 values that do not exist or are infinite." in caption(comparison)
     assert comparison.p_values is not None
     assert comparison.p_values[0].tolist() == pytest.approx([1 - math.sqrt(0.8), math.nan, math.nan], nan_ok=True)
 
