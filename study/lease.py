@@ -79,9 +79,12 @@ class Holder:
             return False
         if self.is_on_this_host:
             started = _process_started(self.pid)
-            # Where the clock was set, the machine and all of its processes began so much earlier or later.
+            if started is None:
+                return False
+            # Where the clock was set, Linux says that the machine and all of its processes began so much earlier or
+            # later; other systems keep what they said.
             moved = 0.0 if self.booted is None else psutil.boot_time() - self.booted
-            return started is not None and abs(started - self.process_started - moved) < _SAME_MOMENT_S
+            return any(abs(started - self.process_started - by) < _SAME_MOMENT_S for by in (0.0, moved))
         return time.time() - self.seen < EXPIRES_S
 
     def describe(self) -> str:
