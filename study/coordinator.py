@@ -24,7 +24,7 @@ from study.plan import StudyPlan
 from study.progress import StudyView, study_view
 from study.records import TrialRecord, read_records, write_record
 from study.results import ResultsFolder, attempt_name
-from study.sealing import seal
+from study.sealing import clear_away, seal
 from study.spec import StudySpec
 from study.stays import Stays
 from study.whole_files import remove_folder
@@ -144,6 +144,7 @@ class StudyCoordinator:
         """Seal a trial that no worker runs any more; ``error`` says why its worker was lost, if it was."""
         assignment, pruned_at = self.live[key], self._pruned_at.get(key)
         record: TrialRecord = self._write(partial(seal, assignment, self._folder, pruned_at=pruned_at, error=error))
+        self._write(partial(clear_away, record, self._folder))
         del self.live[key]
         self._stays.end(key, record.seconds)
         self._pruned_at.pop(key, None)

@@ -16,11 +16,11 @@ from study.whole_files import move, remove_folder
 def seal(
     assignment: TrialAssignment, folder: ResultsFolder, *, pruned_at: int | None = None, error: str | None = None
 ) -> TrialRecord:
-    """Write the trial's record with its final status and reason, and remove what only a live trial needs.
+    """Write the trial's record with its final status and reason; :func:`clear_away` follows once that is done.
 
     The worker's own word counts first (finished, diverged, failed); then ``error``, the cause for which its worker
-    was lost; then ``pruned_at``, the epoch at which its scheduler stopped it. A failed trial keeps its checkpoint:
-    the next start of the study tries it again from there. Of any other, the traceback of an earlier try goes too.
+    was lost; then ``pruned_at``, the epoch at which its scheduler stopped it. It may be done again where the store
+    refused half-way: what it reads stays.
     """
     live = newest_record(folder, assignment.key, assignment.attempt) or initial_record(assignment, "unknown")
     record = _sealed(live, pruned_at, error)
@@ -28,10 +28,18 @@ def seal(
     if record.status == "finished" and weights.exists():
         move(weights, folder.final_weights(record.key))
     write_record(record, folder.record(record.key))
+    return record
+
+
+def clear_away(record: TrialRecord, folder: ResultsFolder) -> None:
+    """Remove what only a live trial needs, once its ``record`` is sealed.
+
+    A failed trial keeps its checkpoint: the next start of the study tries it again from there. Of any other, the
+    traceback of an earlier try goes too.
+    """
     if record.status != "failed":
         remove_folder(folder.live_folder(record.key))
         folder.error(record.key).unlink(missing_ok=True)
-    return record
 
 
 def _sealed(record: TrialRecord, pruned_at: int | None, error: str | None) -> TrialRecord:

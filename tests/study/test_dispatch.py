@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,8 +26,9 @@ from study.pool import Pool
 from study.records import TrialRecord, read_records, write_record
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec, read_study
-from study.store import StoreNews
+from study.store import PatientStore, StoreNews
 from study.tune_bridge import FollowsCluster
+from study.whole_files import remove_folder
 
 STUDY = """
 name: fake
@@ -259,6 +261,27 @@ def test_a_failure_that_no_disk_took_is_sealed_with_its_cause(cluster: Cluster) 
     cluster.dispatch.ended(first.key)
     record = cluster.records()[first.key]
     assert (record.status, record.reason) == ("failed", "OSError: [Errno 28] No space left on device")
+
+
+def test_a_store_that_refuses_while_what_an_ended_trial_left_is_removed_keeps_its_record(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sealed a second time, without its live record, it would have failed: an object store answers late, or not."""
+    refusals = [OSError(errno.EIO, "Input/output error")]
+
+    def removed_without_an_answer(path: Path) -> None:
+        remove_folder(path)
+        while refusals:
+            raise refusals.pop()
+
+    monkeypatch.setattr("study.sealing.remove_folder", removed_without_an_answer)
+    cluster.coordinator.write_through(
+        PatientStore(cluster.folder, StoreNews(cluster.folder, cluster.told.append), lambda _: None)
+    )
+    first = begun(cluster)
+    cluster.finish(first)
+    assert len(cluster.told) == 2
+    assert cluster.records()[first.key].status == "finished"
 
 
 def test_a_store_that_refuses_is_told_once_whoever_meets_it(cluster: Cluster) -> None:

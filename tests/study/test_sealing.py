@@ -9,7 +9,7 @@ from made_trials import assignment, record
 
 from study.records import RecordError, Status, read_record, write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
-from study.sealing import seal
+from study.sealing import clear_away, seal
 
 TRACEBACK = "Traceback of an earlier try"
 
@@ -86,6 +86,7 @@ def test_a_pruned_trial_whose_record_does_not_reach_the_rung_failed(folder: Resu
 def test_a_failed_trial_keeps_what_the_next_start_goes_on_from(folder: ResultsFolder) -> None:
     live(folder, epochs=1, status="failed", reason="OSError: gone")
     sealed = seal(assignment(folder.root), folder)
+    clear_away(sealed, folder)
     assert (sealed.status, sealed.reason) == ("failed", "OSError: gone")
     assert folder.checkpoint(sealed.key, FIRST_ATTEMPT).exists()
     assert folder.live_record(sealed.key, FIRST_ATTEMPT).exists()
@@ -94,7 +95,7 @@ def test_a_failed_trial_keeps_what_the_next_start_goes_on_from(folder: ResultsFo
 
 def test_any_other_trial_leaves_its_record_alone(folder: ResultsFolder) -> None:
     live(folder, epochs=3, status="finished", reason="max_epochs")
-    seal(assignment(folder.root), folder)
+    clear_away(seal(assignment(folder.root), folder), folder)
     assert list(folder.live.iterdir()) == []
     assert list(folder.errors.iterdir()) == []
 
