@@ -45,6 +45,7 @@ class Journal:
         self._number = attempt
         self._name = numbered(attempt)
         self._path = folder / f"{self._name}.jsonl"
+        self._size = 0
         self._last_lines: list[bytes] = []
         self._full_objects = 0
 
@@ -61,7 +62,9 @@ class Journal:
         for _ in _read(lines):
             pass
         make_folder(self._folder)
-        write_whole(self._path, b"".join(line for _, line in lines))
+        content = b"".join(line for _, line in lines)
+        write_whole(self._path, content)
+        self._size = len(content)
         remove_folder(self._folder / self._name)
         for number, files in _journals(self._folder).items():
             if number < self._number:
@@ -72,7 +75,7 @@ class Journal:
         """Add ``entry`` at the end.
 
         Raises:
-            OSError: the disk does not take it; the journal is as it was, so that it may be tried again.
+            OSError: the disk does not take it, or not all of it; it may be tried again.
         """
         if is_remote(self._path):
             self._append_object(entry.line())
@@ -95,13 +98,12 @@ class Journal:
     def _append_line(self, line: bytes) -> None:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         try:
-            before = os.fstat(descriptor).st_size
-            try:
-                _write_whole(descriptor, line)
-                os.fsync(descriptor)
-            except OSError:
-                os.ftruncate(descriptor, before)
-                raise
+            # What a try that was refused has left: nobody knows then how much of it came to the disk.
+            if os.fstat(descriptor).st_size > self._size:
+                os.ftruncate(descriptor, self._size)
+            _write_whole(descriptor, line)
+            os.fsync(descriptor)
+            self._size += len(line)
         finally:
             os.close(descriptor)
 

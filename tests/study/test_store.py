@@ -119,7 +119,7 @@ def test_a_refusal_is_found_below_what_was_raised_from_it() -> None:
     assert in_one_line(refusal) == "[Errno 116] Stale file handle; once this is mended the same command goes on"
 
 
-def test_a_journal_whose_disk_takes_half_a_line_is_as_it_was(tmp_path: Path) -> None:
+def test_a_journal_whose_disk_takes_half_a_line_goes_on_with_a_whole_one(tmp_path: Path) -> None:
     path = tmp_path / "000001.jsonl"
     journal = Journal(tmp_path)
     journal.begin()
@@ -133,7 +133,27 @@ def test_a_journal_whose_disk_takes_half_a_line_is_as_it_was(tmp_path: Path) -> 
             journal.append(entries[1])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert path.read_bytes() == whole
+    assert list(journal.entries()) == entries[:1]
     journal.append(entries[1])
     journal.append(entries[2])
     assert list(journal.entries()) == entries
+
+
+def test_a_line_that_is_written_again_since_its_disk_went_away_stands_there_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk has the line, and neither confirms it nor takes it back."""
+    journal = Journal(tmp_path)
+    journal.begin()
+    entry = JournalEntry(cell="a", number=0, key="key0", values={"x": 0.5})
+
+    def away(*_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("os.fsync", away)
+        broken.setattr("os.ftruncate", away)
+        with pytest.raises(OSError, match="Input/output error"):
+            journal.append(entry)
+    journal.append(entry)
+    assert list(journal.entries()) == [entry]
