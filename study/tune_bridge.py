@@ -174,8 +174,12 @@ class CoordinatedScheduler(_KeptFromSnapshots, FIFOScheduler):
         self._dispatch = dispatch
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
-        """CONTINUE or STOP after a report."""
-        keeps = self._dispatch.reported(trial.config["key"], result)
+        """CONTINUE or STOP after a report; what it raises is kept in ``dispatch.errors``, as the searcher does."""
+        try:
+            keeps = self._dispatch.reported(trial.config["key"], result)
+        except Exception as error:  # noqa: BLE001 - raised again by tune_study
+            self._dispatch.errors.append(error)
+            keeps = True  # the end comes with the next step
         return TrialScheduler.CONTINUE if keeps else TrialScheduler.STOP
 
     def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:

@@ -7,6 +7,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from made_trials import epoch
@@ -21,13 +22,14 @@ from study.growing_record import initial_record
 from study.handed_out import HELD_BACK_S
 from study.interruption import Interruption
 from study.journal import Journal
+from study.lease import LeaseLostError
 from study.plan import plan
 from study.pool import Pool
 from study.records import TrialRecord, read_records, write_record
 from study.results import ResultsFolder
 from study.spec import ResourcesSpec, read_study
 from study.store import PatientStore, StoreNews
-from study.tune_bridge import FollowsCluster
+from study.tune_bridge import CoordinatedScheduler, FollowsCluster
 from study.whole_files import remove_folder
 
 STUDY = """
@@ -538,6 +540,22 @@ def test_a_worker_that_ends_without_a_word_fails_all_that_were_not_done(sharing:
     sharing.dispatch.ended(first.key)
     found = sharing.records()
     assert {found[member.key].status for member in first.members} == {"failed"}
+
+
+def test_what_ends_the_study_while_seeds_are_sealed_is_raised_as_it_is(sharing: Cluster) -> None:
+    """Tune would end with an error of its own that holds the traceback."""
+    first, _ = sharing.begin_all()
+    lost = LeaseLostError("another run took this folder")
+
+    def refuse(act: object) -> None:
+        raise lost
+
+    sharing.coordinator.write_through(refuse)
+    trial: Any = SimpleNamespace(config={"key": first.key})
+    report = {"epochs": {}, "on_record": [first.key]}
+    decision = CoordinatedScheduler(sharing.dispatch).on_trial_result(None, trial, report)
+    assert (decision, sharing.dispatch.errors) == ("CONTINUE", [lost])
+    assert sharing.dispatch.stops_at_once
 
 
 def test_where_nodes_come_and_go_as_many_begin_as_fit_then(tmp_path: Path) -> None:
