@@ -36,7 +36,7 @@ from study.node_check import NodeNeeds, look_here
 from study.out_of_memory import failed_alone, one_line, out_of_memory
 from study.records import write_record
 from study.results import ResultsFolder
-from study.store import StoreTrouble, require_store
+from study.store import StoreTrouble, require_store, store_trouble
 from study.together import train_together
 from study.trial import train_trial
 from study.whole_files import make_folder, write_whole
@@ -91,7 +91,9 @@ def _end_of(assignment: TrialAssignment, error: Exception) -> dict[str, Any] | N
     cause = one_line(error) if memory is None else failed_alone(memory, assignment.config)
     try:
         _record_failure(assignment, error, cause)
-    except OSError:
+    except Exception as refusal:
+        if not isinstance(refusal, OSError) and store_trouble(refusal) is None:
+            raise
         return {"failed": cause}
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,6 +25,7 @@ from study.records import TrialRecord, read_record, write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.store import StoreTrouble
 from study.trial import train_trial
+from study.worker import reports_of
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +228,26 @@ def take(trial: Iterator[TrialProgress], count: int) -> list[TrialProgress]:
     taken = [next(trial) for _ in range(count)]
     trial.close()  # type: ignore[attr-defined]
     return taken
+
+
+def test_a_failure_that_a_store_which_cannot_be_read_does_not_take_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Raised out of the worker it would count as lost, and cost the trial its cause."""
+    folder = ResultsFolder(tmp_path)
+    folder.create()
+    trial = assignment(tmp_path)
+    write_record(record(trial, 1), folder.live_record(trial.key, FIRST_ATTEMPT))
+
+    def stale(path: Path) -> bytes:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    def broken(_: TrialAssignment) -> Iterator[TrialProgress]:
+        raise ValueError("a fault of the trial's own")
+
+    monkeypatch.setattr("study.worker.train_trial", broken)
+    monkeypatch.setattr(Path, "read_bytes", stale)
+    assert list(reports_of(trial)) == [{"failed": "ValueError: a fault of the trial's own"}]
 
 
 @pytest.mark.parametrize("away_after", [0, 1, 2, 3])
