@@ -10,6 +10,7 @@ from pathlib import Path
 from study.record_files import row_groups
 from study.records import COMPACTED_FILE, RecordError, TrialRecord, is_single, read_record, records_in, single_files
 from study.results import ResultsFolder
+from study.store import store_trouble
 from study.whole_files import FoundFile, found_files, stamp
 
 _log = logging.getLogger(__name__)
@@ -80,33 +81,37 @@ class RecordChanges:
 
     def _read_compacted(self, but: Collection[str]) -> Iterator[TrialRecord]:
         try:
-            if not self._is_new(self._compacted, stamp(self._compacted)):
-                return
+            found = stamp(self._compacted)
         except FileNotFoundError:
+            return
+        if self._seen.get(self._compacted) == found:
             return
         try:
             for table in row_groups(self._compacted):
                 yield from (record for record in records_in(table) if record.key not in but)
         except RecordError as error:
             self._warn(error)
+        self._seen[self._compacted] = found
 
     def _read(self, file: FoundFile) -> TrialRecord | None:
         """The record in ``file``; None where it is known already or no record; FileNotFoundError where it is gone."""
-        if not self._is_new(file.path, file.stamp):
+        if self._seen.get(file.path) == file.stamp:
             return None
+        record = None
         try:
-            return read_record(file.path)
+            record = read_record(file.path)
         except RecordError as error:
             stamp(file.path)  # a live record vanishes when its trial is sealed, also between two lines of ours
             self._warn(error)
-            return None
-
-    def _is_new(self, path: Path, found: tuple[object, ...]) -> bool:
-        """Whether the file, which was ``found`` with that stamp, has changed since this was last asked of it."""
-        if self._seen.get(path) == found:
-            return False
-        self._seen[path] = found
-        return True
+        self._seen[file.path] = file.stamp
+        return record
 
     def _warn(self, error: RecordError) -> None:
+        """Say that there is no record in a file.
+
+        Raises:
+            RecordError: the store refuses, so that nobody knows what there is: the next look may tell.
+        """
+        if store_trouble(error) is not None:
+            raise error
         _log.warning("MLflow's mirror of study %s leaves out a record: %s", self._study, error)

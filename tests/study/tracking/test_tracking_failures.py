@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import shutil
 import socket
@@ -12,7 +13,7 @@ from made_mirrors import TRIAL, mirror_of, record, running, seal
 from read_mirrors import Rebuilt, state_of
 
 from benchmarks.faults.mirrored import content
-from study.records import write_record
+from study.records import RecordError, write_record
 from study.results import FIRST_ATTEMPT, ResultsFolder
 from study.tracking import MlflowMirror, loop, masked, mirror_errors
 from study.tracking.database import create_database
@@ -185,3 +186,21 @@ def test_what_is_no_database_is_refused_before_mlflow_tries_for_minutes(
         with pytest.raises(mirror_errors(), match="file"):
             MlflowMirror(f"sqlite:///{path}", folder.root).sync_folder()
     assert path.is_dir() == (kind == "folder")
+
+
+def test_a_record_that_the_store_refuses_at_this_moment_is_mirrored_with_the_next_pass(
+    folder: ResultsFolder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seal(folder, record(), record("key1", seed=95))
+    mirror = mirror_of(folder)
+    mirror.connect()
+
+    def stale(path: Path) -> bytes:
+        raise OSError(errno.ESTALE, "Stale file handle", str(path))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "read_bytes", stale)
+        with pytest.raises(RecordError, match="Stale file handle"):
+            mirror.sync_folder()
+    assert mirror.sync_folder() == 2
+    assert not caplog.messages
