@@ -66,16 +66,17 @@ def compact(results: Path) -> Compaction:
 
     Raises:
         NoStudyError, StoreAccessError: no study there. ResultsFolderError: a run works in it.
-        RecordError: a record cannot be read; nothing is changed then.
+        RecordError: a record cannot be read; nothing is changed then. LeaseLostError: nor where another run has taken
+            the folder meanwhile.
         OSError: the disk is full or may not be written; nothing is lost then.
     """
     folder = ResultsFolder(results)
     require_study(results, folder.records.name)
-    with Lease(folder, "wait for it, then compact again"):
-        return _compact(folder)
+    with Lease(folder, "wait for it, then compact again") as lease:
+        return _compact(folder, lease)
 
 
-def _compact(folder: ResultsFolder) -> Compaction:
+def _compact(folder: ResultsFolder, lease: Lease) -> Compaction:
     path = folder.records / COMPACTED_FILE
     _remove_leftovers(path)
     singles = single_files(folder.records)
@@ -89,6 +90,8 @@ def _compact(folder: ResultsFolder) -> Compaction:
     with replacing(path, durable=True) as temporary:
         keys = _write(merged(row_groups(path) if path.exists() else iter(()), moving), temporary)
         _check(temporary, keys)
+        # Who took the folder since, while this machine slept, may have compacted what has ended meanwhile.
+        lease.require()
     for single, before in zip(moving, stamps, strict=True):
         if stamp(single) == before:
             single.unlink()

@@ -8,6 +8,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from study import record_values
 from study.compaction import compact
 from study.found_study import NoStudyError
 from study.journal import Journal, JournalEntry
-from study.lease import Lease
+from study.lease import Lease, LeaseLostError
 from study.plan import plan, plan_document
 from study.records import (
     COMPACTED_FILE,
@@ -378,3 +379,25 @@ def test_a_file_written_anew_while_it_compacts_stays(folder: ResultsFolder, monk
     assert read_record(folder.record(first.key)).reason == "written anew"
     assert not folder.record(second.key).exists()
     assert by_key(folder)[first.key].reason == "written anew"
+
+
+def test_where_another_run_took_the_folder_meanwhile_its_compacted_file_stays(
+    folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This machine slept with the new file at hand; elsewhere a trial ended, and was compacted with the others."""
+    sealed(folder, 1, 2)
+    checked: Callable[..., None] = study.compaction._check
+    monotonic = time.monotonic
+
+    def overtaken(*arguments: Any) -> None:
+        checked(*arguments)
+        monkeypatch.setattr("study.compaction._check", checked)
+        monkeypatch.setattr("study.lease.Holder.works", False)
+        sealed(folder, 3)
+        compact(folder.root)
+        monkeypatch.setattr("study.lease.time.monotonic", lambda: monotonic() + 60.0)
+
+    monkeypatch.setattr("study.compaction._check", overtaken)
+    with pytest.raises(LeaseLostError):
+        compact(folder.root)
+    assert {trial.seed for trial in by_key(folder).values()} == {1, 2, 3}
