@@ -84,7 +84,10 @@ def study_status(results: Path) -> StudyStatus:
     dropped: Counter[str] = Counter()
     troubles = []
     signs, epochs_s = [], []
+    ended = set()
     for record in _sealed_trials(folder):
+        if record.status not in ("failed", "superseded"):
+            ended.add(record.key)
         if record.cell not in goals and record.study == study:
             dropped[record.cell] += 1
             continue
@@ -104,7 +107,8 @@ def study_status(results: Path) -> StudyStatus:
             troubles.append(
                 f"{record.key} {record.cell} {record.phase} seed {record.seed}: {record.status}, {record.reason}"
             )
-    live = list(_live_trials(folder))
+    # A run that died as it sealed a trial, or does so now, has left the live record beside the other.
+    live = [record for record in _live_trials(folder) if record.key not in ended]
     signs += (record.epochs[-1].ended_at if record.epochs else record.started_at for record in live)
     epochs_s += (epoch.seconds for record in live for epoch in record.epochs)
     keys: dict[str, list[str]] = defaultdict(list)

@@ -96,6 +96,14 @@ def test_a_failed_trial_waits_for_the_next_start_and_does_not_run(folder: Result
     assert troubles == (f"{failed.key} {GATED} search seed 1: failed, OSError: gone",)
 
 
+def test_a_trial_that_was_sealed_and_not_yet_cleared_away_has_ended(folder: ResultsFolder) -> None:
+    changes: dict[str, Any] = {"phase": "confirm", "status": "finished", "reason": "max_epochs"}
+    sealed(folder, 41, **changes)
+    begun(folder, 41, **changes)
+    seen = view(folder)
+    assert (seen.ended, seen.running) == (1, 0)
+
+
 def test_a_configuration_that_was_sampled_twice_counts_twice(folder: ResultsFolder) -> None:
     once = sealed(folder, 1, status="finished", reason="max_epochs")
     for number in range(2):
