@@ -52,7 +52,7 @@ class Slots:
         return cls(
             total=min(total, resources.max_concurrent) if resources.max_concurrent else total,
             on_a_node=_slots_of(largest, resources),
-            on_a_gpu=int(1 / gpus) if 0 < gpus < 1 else 1,
+            on_a_gpu=_on_a_gpu(gpus),
             trial={"CPU": resources.cpus_per_trial, "GPU": gpus},
             gpu={"CPU": resources.cpus_per_trial, "GPU": max(1.0, gpus)},
             node={name: largest.get(name, 0.0) for name in ("CPU", "GPU")},
@@ -250,5 +250,14 @@ def _silent_stderr() -> Iterator[None]:
 
 
 def _slots_of(node: dict[str, Any], resources: ResourcesSpec) -> int:
-    asked = {"CPU": resources.cpus_per_trial, "GPU": resources.gpus}
-    return min(int(node.get(name, 0) / amount) for name, amount in asked.items() if amount > 0)
+    on_cpus, gpus = int(node.get("CPU", 0) / resources.cpus_per_trial), resources.gpus
+    if not gpus:
+        return on_cpus
+    # What is left of one GPU and of another is no place for a trial.
+    on_gpus = int(node.get("GPU", 0) / max(1.0, gpus)) * _on_a_gpu(gpus)
+    return min(on_cpus, on_gpus)
+
+
+def _on_a_gpu(gpus: float) -> int:
+    """The trials that share a GPU; 1 where each has its own, several or none."""
+    return int(1 / gpus) if 0 < gpus < 1 else 1

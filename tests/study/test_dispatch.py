@@ -362,6 +362,8 @@ NODES = [
         ({"cpus_per_trial": 3}, 3, (2, {"CPU": 8, "GPU": 2}), (1, {"CPU": 3, "GPU": 1})),
         # Two GPUs with four quarters each; the other node has none.
         ({"gpus_per_trial": 0.25}, 8, (8, {"CPU": 8, "GPU": 2}), (4, {"CPU": 1, "GPU": 1})),
+        # Two on each GPU, and a fifth has no place on the fifths that are left of both.
+        ({"gpus_per_trial": 0.4}, 4, (4, {"CPU": 8, "GPU": 2}), (2, {"CPU": 1, "GPU": 1})),
         ({"gpus_per_trial": 1.0}, 2, (2, {"CPU": 8, "GPU": 2}), (1, {"CPU": 1, "GPU": 1})),
         ({"max_concurrent": 5}, 5, (8, {"CPU": 8, "GPU": 2}), (1, {"CPU": 1, "GPU": 1})),
         ({"cpus_per_trial": 99}, 0, (0, {"CPU": 8, "GPU": 2}), (1, {"CPU": 99, "GPU": 1})),
