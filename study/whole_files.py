@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +170,9 @@ def _found_objects(folder: Path) -> Iterator[FoundFile]:
     for key, info in store.find(top, detail=True).items():
         below = key[len(top) :].lstrip("/")
         if not any(part.startswith(".") for part in below.split("/")):
-            modified = info.get("LastModified") or info.get("mtime") or info.get("created")
-            yield FoundFile(folder / below, modified.timestamp() if modified else 0.0, _stamp_of_object(info))
+            modified = info.get("LastModified") or info.get("mtime") or info.get("created") or 0.0
+            seconds = modified.timestamp() if isinstance(modified, datetime) else float(modified)
+            yield FoundFile(folder / below, seconds, _stamp_of_object(info))
 
 
 def _stamp_of_file(status: os.stat_result) -> tuple[object, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -66,6 +68,15 @@ def test_files_are_found_at_any_depth_in_order_and_hidden_ones_are_not(place: Pa
         make_folder((place / name).parent)
         write_whole(place / name, b"content")
     assert [file.path.relative_to(place).as_posix() for file in found_files(place)] == ["a", "b/1/record", "b/2/record"]
+
+
+def test_files_in_memory_are_found_whose_time_is_a_number() -> None:
+    place = location(f"memory://{uuid.uuid4().hex}/results")
+    before = time.time()
+    write_whole(place / "record", b"content")
+    (found,) = found_files(place)
+    assert found.path == place / "record"
+    assert before <= found.modified <= time.time()
 
 
 def test_a_stamp_changes_with_the_content_and_is_that_of_a_listing(place: Path) -> None:
