@@ -52,7 +52,7 @@ class Slots:
         return cls(
             total=min(total, resources.max_concurrent) if resources.max_concurrent else total,
             on_a_node=_slots_of(largest, resources),
-            on_a_gpu=_on_a_gpu(gpus),
+            on_a_gpu=fit_on_gpus(max(1.0, gpus), gpus) if gpus else 1,
             trial={"CPU": resources.cpus_per_trial, "GPU": gpus},
             gpu={"CPU": resources.cpus_per_trial, "GPU": max(1.0, gpus)},
             node={name: largest.get(name, 0.0) for name in ("CPU", "GPU")},
@@ -73,6 +73,14 @@ class Slots:
         """Whether a node, were it empty, has the CPUs and GPUs that are ``asked`` for."""
         wanted = (asked.get("CPU", 0.0), asked.get("GPU", 0.0))
         return not asked or any(cpus >= wanted[0] and gpus >= wanted[1] for cpus, gpus in self.sizes)
+
+
+def fit_on_gpus(there: float, asked: float) -> int:
+    """The trials that fit on ``there`` GPUs of a machine, each of which asks for a part of one, or for several.
+
+    What is left of one GPU and of another is no place for a trial.
+    """
+    return int(there) * int(1 / asked) if asked < 1 else int(there / asked)
 
 
 def prepare_environment(*, joins: bool = False) -> None:
@@ -253,11 +261,4 @@ def _slots_of(node: dict[str, Any], resources: ResourcesSpec) -> int:
     on_cpus, gpus = int(node.get("CPU", 0) / resources.cpus_per_trial), resources.gpus
     if not gpus:
         return on_cpus
-    # What is left of one GPU and of another is no place for a trial.
-    on_gpus = int(node.get("GPU", 0) / max(1.0, gpus)) * _on_a_gpu(gpus)
-    return min(on_cpus, on_gpus)
-
-
-def _on_a_gpu(gpus: float) -> int:
-    """The trials that share a GPU; 1 where each has its own, several or none."""
-    return int(1 / gpus) if 0 < gpus < 1 else 1
+    return min(on_cpus, fit_on_gpus(node.get("GPU", 0), gpus))

@@ -156,6 +156,7 @@ def test_without_a_measurement_epochs_alone_are_told() -> None:
         ("gpus_per_trial: 1", 0, 8, "the 16 cores of this machine, 2 a trial; --slots for another"),
         ("gpus_per_trial: 1", 1, 1, "the GPU of this machine, 1 a trial; --slots for another"),
         ("gpus_per_trial: 0.5", 2, 4, "the 2 GPUs of this machine, 0.5 a trial; --slots for another"),
+        ("gpus_per_trial: 0.4", 2, 4, "the 2 GPUs of this machine, 0.4 a trial; --slots for another"),
         ("gpus_per_trial: 0.1", 1, 8, "the 16 cores of this machine, 2 a trial; --slots for another"),
         ("gpus_per_trial: 0.5, max_concurrent: 3", 2, 3, "resources.max_concurrent"),
     ],
