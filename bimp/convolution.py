@@ -97,7 +97,8 @@ class BilateralConv(nn.Module):
                 graphs, or the convolution sends other messages than one along each edge, as with self-loops of its own.
         """
         gate_output = self._gate_output(x, edge_index, batch)
-        rows = gated_convolution(self.conv, x, edge_index, gate_output.beta_hat, **inputs)
+        # PyTorch Geometric's sums want numbers of nodes in int64.
+        rows = gated_convolution(self.conv, x, edge_index.long(), gate_output.beta_hat, **inputs)
         return (rows, gate_output) if return_gate else rows
 
     def _gate_output(self, x: Tensor, edge_index: Tensor, batch: Tensor | None) -> GateOutput:

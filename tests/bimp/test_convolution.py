@@ -268,6 +268,14 @@ def test_odd_graphs_are_gated_as_any(graph: str, numbers: torch.dtype) -> None:
     assert gate.beta_hat.shape == (len(edges),)
 
 
+def test_numbers_of_nodes_in_int32_are_taken_at_any_width() -> None:
+    x = torch.randn(NODES, 32)  # rows of 16 numbers and more are summed by another way, for which int64 is needed
+    for made in (GraphConv(32, 4), SAGEConv(32, 4), GINEConv(nn.Linear(32, 4), edge_dim=1)):
+        conv = BilateralConv(made, row_dim=32, num_clusters=K, sigma_m=SIGMA)
+        inputs = {"edge_attr": torch.ones(len(EDGES), 1)} if isinstance(made, GINEConv) else {}
+        assert torch.equal(conv(x, EDGE_INDEX.int(), BATCH.int(), **inputs), conv(x, EDGE_INDEX, BATCH, **inputs))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_other_precisions_are_near(dtype: torch.dtype) -> None:
     conv = BilateralConv(SAGEConv(5, 4), row_dim=5, num_clusters=K, sigma_m=SIGMA)
