@@ -60,15 +60,17 @@ class GraphBatch:
         """The edges in the orders in which the layers read them; found once a batch."""
         return Adjacency(self.edge_index, self.num_nodes, self.padding, self.orders)
 
-    def to(self, device: torch.device) -> GraphBatch:
+    def to(self, device: torch.device | str) -> GraphBatch:
         """The same batch on ``device``; a GPU copies it while the host goes on."""
+        device = torch.device(device)
         if self.x.device == device:
             return self
         assert self.padding is None, "batches are padded where they are used"
 
         def moved(tensor: Tensor) -> Tensor:
             on_its_way = tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
-            return on_its_way.to(device, non_blocking=True)
+            # Nobody waits before main memory is read.
+            return on_its_way.to(device, non_blocking=device.type != "cpu")
 
         return replace(
             self,
