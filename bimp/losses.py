@@ -98,10 +98,15 @@ def supervised_loss(kind: TaskKind, scores: Tensor, y: Tensor) -> Tensor:
 
     Returns:
         A scalar, the mean over the items; 0 where there are none, as edges in a batch of graphs without.
+
+    Raises:
+        ValueError: scores and labels of a regression have different shapes, which would be spread over each other.
     """
     if y.shape[0] == 0:
         return scores.sum() * 0
     if kind == "graph_regression":
+        if scores.shape != y.shape:
+            raise ValueError(f"y: found {list(y.shape)}, expected {list(scores.shape)}, one label a graph")
         return F.l1_loss(scores, y)
     if kind == "node_classification":
         return _class_weighted_cross_entropy(scores, y)

@@ -39,7 +39,7 @@ class PackedGraphs:
         pos_enc: Laplacian positional encodings, ``[nodes, k]``; None where there are none.
 
     Raises:
-        DataError: the lengths of the tensors contradict the offsets.
+        DataError: the lengths of the tensors contradict the offsets, or ``y`` has columns.
     """
 
     node_offsets: Tensor
@@ -58,6 +58,8 @@ class PackedGraphs:
         _require_length("x", self.x, 0, nodes)
         _require_length("edge_index", self.edge_index, 1, edges)
         _require_length("y", self.y, 0, labels)
+        if self.y.dim() != 1:
+            raise DataError(f"y: found shape {list(self.y.shape)}, expected one label each, [{labels}]")
         if self.edge_attr is not None:
             _require_length("edge_attr", self.edge_attr, 0, edges)
         if self.pos_enc is not None:
@@ -68,7 +70,8 @@ class PackedGraphs:
         """Pack PyTorch Geometric graphs, in their order.
 
         Raises:
-            DataError: no graphs, a graph without x or y, edge_attr on some graphs only, an edge to no node.
+            DataError: no graphs, a graph without x or y, edge_attr on some graphs only, an edge to no node, or labels
+                that are not one a graph, node or edge.
         """
         if not graphs:
             raise DataError("packing: found no graphs, expected at least one")
@@ -271,8 +274,10 @@ class GraphSplit:
             order: ``[len]`` int64, a permutation of ``range(len)``; None: the split's own order.
 
         Raises:
-            ValueError: ``order`` is not as long as the split.
+            ValueError: ``batch_size`` is below 1, or ``order`` is not as long as the split.
         """
+        if batch_size < 1:
+            raise ValueError(f"batch_size: found {batch_size}, expected 1 or more")
         if order is not None and order.numel() != len(self):
             raise ValueError(f"order: found {order.numel()} places, expected {len(self)}, one for each graph")
         chosen = self.indices if order is None else self.indices[order]

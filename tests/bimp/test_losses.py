@@ -97,6 +97,12 @@ def test_regression_is_l1() -> None:
     assert supervised_loss("graph_regression", torch.tensor([1.0, 4.0]), torch.tensor([0.0, 1.0])).item() == 2
 
 
+def test_labels_of_a_regression_in_a_column_are_refused() -> None:
+    # Every score beside every label: it would be 2 here too, and another number elsewhere.
+    with pytest.raises(ValueError, match=r"^y: found \[2, 1\], expected \[2\], one label a graph$"):
+        supervised_loss("graph_regression", torch.tensor([1.0, 4.0]), torch.tensor([[0.0], [1.0]]))
+
+
 @pytest.mark.parametrize("kind", ["graph_classification", "edge_classification"])
 def test_classification_is_cross_entropy(kind) -> None:  # type: ignore[no-untyped-def]
     # Probabilities (3/4, 1/4) and (1/2, 1/2) of the classes; the first item is of class 1, the second of class 0.

@@ -152,6 +152,7 @@ def test_counts() -> None:
         ([Data(edge_index=torch.tensor([[0], [1]]), y=torch.ones(1))], "graph 0 has no x"),
         ([Data(x=torch.ones(2))], "graph 0 has no y"),
         ([data(2, [(0, 1)], y=torch.ones(2))], r"y: found shape \[2\], expected 1 in dimension 0"),
+        ([data(2, [], y=torch.ones(1, 1))] * 3, r"y: found shape \[3, 1\], expected one label each, \[3\]"),
         ([data(2, [(0, 1)], edge_attr=torch.ones(2))], r"edge_attr: found shape \[2\], expected 1"),
     ],
 )
@@ -233,6 +234,34 @@ def test_batches_of_a_split() -> None:
 def test_an_order_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="found 2 places, expected 3"):
         list(split_of(4, [0, 1, 2]).batches(2, torch.tensor([0, 1])))
+
+
+@pytest.mark.parametrize("batch_size", [0, -2])
+def test_a_batch_of_no_graph_is_refused(batch_size: int) -> None:
+    with pytest.raises(ValueError, match=f"^batch_size: found {batch_size}, expected 1 or more$"):
+        list(split_of(4, [0, 1, 2]).batches(batch_size))
+
+
+def test_a_device_is_named_by_its_text_too() -> None:
+    batch = PackedGraphs.pack([data(3, [(2, 1), (0, 1)])], labels="graph").gather(torch.tensor([0]))
+    assert batch.to("cpu") is batch
+    assert batch.to("meta").edge_index.device.type == "meta"
+
+
+def test_main_memory_is_not_read_before_a_copy_to_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Asked not to block, PyTorch gives back tensors of main memory that a GPU has yet to fill.
+    batch = PackedGraphs.pack([data(3, [(2, 1), (0, 1)])], labels="graph").gather(torch.tensor([0]))
+    elsewhere, here, blocks = batch.to("meta"), torch.zeros(1), []
+
+    def copied(tensor: torch.Tensor, device: torch.device, non_blocking: bool = False) -> torch.Tensor:
+        assert tensor.device.type == "meta"
+        assert device.type == "cpu"
+        blocks.append(not non_blocking)
+        return here
+
+    monkeypatch.setattr(torch.Tensor, "to", copied)
+    assert elsewhere.to("cpu").x is here
+    assert blocks == [True] * 5
 
 
 def test_node_numbers_of_a_long_batch_outgrow_the_type_they_are_stored_in() -> None:
