@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import torch
 from torch import Tensor
 
+from bimp.config.requirements import require_choice
 from bimp.data.batch import GraphBatch
 from bimp.padding import labelled
 from bimp.semantics import Reduction
@@ -28,9 +30,14 @@ class MetricAccumulator:
         num_outputs: classes, or 1 for ``mae``.
         reduction: over the whole ``dataset``; or the mean of the metrics of every ``batch``, as the released code
             has it, which depends on the size of the batches.
+
+    Raises:
+        ConfigError: a metric or a reduction that there is not.
     """
 
     def __init__(self, metric: Metric, num_outputs: int, reduction: Reduction = "dataset") -> None:
+        require_choice("metric", metric, get_args(Metric))
+        require_choice("reduction", reduction, get_args(Reduction))
         self.metric = metric
         self.num_outputs = num_outputs
         self.reduction = reduction

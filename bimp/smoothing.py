@@ -12,11 +12,13 @@ graphs at once as tensors padded to the largest: memory grows with graphs x most
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from bimp.config.requirements import require_choice
 
 Estimator = Literal["kde", "gaussian"]
 
@@ -53,7 +55,11 @@ def instance_information_gain(
 
     Returns:
         ``[graphs]``, in bits.
+
+    Raises:
+        ConfigError: an estimator that there is not.
     """
+    require_choice("estimator", estimator, get_args(Estimator))
     if estimator == "kde":
         return _kde_gain(x, h, ptr)
     return _gaussian_gain(x, h, ptr, shrinkage)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, recall_score
 from torch.nn.functional import one_hot
 
+from bimp.config import ConfigError
 from bimp.gradient import BilateralGate
 from bimp.metrics import GateSpread, GateStatistics, MetricAccumulator
 from bimp.tasks import Metric
@@ -69,6 +70,15 @@ def test_nothing_added_is_an_error(metric: Metric) -> None:
     accumulator.update(torch.empty(0) if metric == "mae" else torch.empty(0, 2), torch.empty(0, dtype=torch.long))
     with pytest.raises(ValueError, match="found no item"):
         accumulator.value()
+
+
+def test_a_measure_that_is_none_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"^metric: found 'acc', expected one of mae, accuracy, balanced_accuracy, f1$"
+    ):
+        MetricAccumulator("acc", 2)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"^reduction: found 'mean', expected one of dataset, batch$"):
+        MetricAccumulator("f1", 2, "mean")  # type: ignore[arg-type]
 
 
 def test_gate_spread_by_hand() -> None:

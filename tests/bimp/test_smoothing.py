@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from bimp.config import ConfigError
 from bimp.smoothing import (
     KERNEL_VARIANCE,
     dirichlet_energy,
@@ -184,6 +185,12 @@ def test_group_distance_ratio_is_that_of_plain_loops(batch: tuple[Tensor, Tensor
     _, h, groups, ptr = batch
     expected = [ratio_by_loops(h[part].double().numpy(), groups[part].tolist()) for part in graph_slices(ptr)]
     assert group_distance_ratio(h, groups, ptr).tolist() == pytest.approx(expected, nan_ok=True)
+
+
+def test_an_estimator_that_is_none_is_refused() -> None:
+    h, ptr = one_graph([[1.0, 2.0], [2.0, 1.0]])
+    with pytest.raises(ConfigError, match=r"^estimator: found 'KDE', expected one of kde, gaussian$"):
+        instance_information_gain(h, h, ptr, "KDE")  # type: ignore[arg-type]
 
 
 def test_group_distance_ratio_by_hand() -> None:
