@@ -69,6 +69,8 @@ def task_of(dataset: str) -> TaskSpec:
     Raises:
         KeyError: no such dataset.
     """
+    if dataset not in TASKS:
+        raise KeyError(f"dataset: found {dataset!r}, expected one of {', '.join(TASKS)}")
     return TASKS[dataset]
 
 

@@ -86,6 +86,10 @@ class ModelConfig:
         cut_scope: the unsupervised loss is of each ``graph``, averaged, or of the whole ``batch`` as one graph.
         cut_adjacency: its adjacency, ``normalised`` D^-1/2 A D^-1/2, or ``raw`` with out-degrees.
         cut_epsilon: added to the min-cut ratio and, within its norm, to every entry of S^T S.
+
+    Raises:
+        ConfigError: a value that there is not, of a gate where no layer is gated, or of a setting that means nothing
+            in this network.
     """
 
     backbone: Backbone

@@ -16,8 +16,8 @@ def gated_layers(placement: Placement, layers: int) -> tuple[int, ...]:
     ``boosting`` gates layer 2, ``interleaved`` the even layers, ``dense`` all; a tuple names them.
 
     Raises:
-        ConfigError: an explicit layer lies outside ``1..layers``, or stands twice, or a placement other
-            than ``none`` gates no layer of so shallow a network.
+        ConfigError: no such placement, an explicit layer that lies outside ``1..layers`` or stands twice, a tuple
+            that names none, or a placement other than ``none`` that gates no layer of so shallow a network.
     """
     if isinstance(placement, tuple):
         outside = [layer for layer in placement if not 1 <= layer <= layers]
@@ -32,9 +32,10 @@ def gated_layers(placement: Placement, layers: int) -> tuple[int, ...]:
         "interleaved": tuple(range(2, layers + 1, 2)),
         "dense": tuple(range(1, layers + 1)),
     }
-    if placement not in positions:
+    if not isinstance(placement, str) or placement not in positions:
         raise ConfigError(
-            "placement", f"found {placement!r}, expected one of {', '.join(positions)} or a list of layers"
+            "placement",
+            f"found {placement!r}, expected one of {', '.join(positions)} or a tuple of layers such as (2, 4)",
         )
     if placement != "none" and not positions[placement]:
         raise ConfigError("placement", f"{placement!r} gates no layer of a network of {layers}; expected layers >= 2")

@@ -39,6 +39,9 @@ class TrainConfig:
         report: the epoch whose model is measured.
         precision: of the products of matrices in a step, as ``torch.autocast`` chooses them; parameters, gates,
             normalisation and losses stay ``float32``.
+
+    Raises:
+        ConfigError: a value that there is not.
     """
 
     max_epochs: int

@@ -18,7 +18,12 @@ Phase = Literal["search", "confirm"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrialConfig:
-    """One trial: a network trained on one dataset from one seed (and, where the dataset has folds, on one fold)."""
+    """One trial: a network trained on one dataset from one seed (and, where the dataset has folds, on one fold).
+
+    Raises:
+        ConfigError: a weight of the unsupervised loss where no layer is gated, none where one is, or a setting of the
+            training that means nothing here.
+    """
 
     dataset: str
     model: ModelConfig

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bimp.config import ConfigError, ModelConfig, TrainConfig
+from bimp.tasks import task_of
 
 NAN = math.nan
 
@@ -49,6 +50,7 @@ def test_bounds_of_a_training_run(key: str, taken: float, refused: list[float]) 
         ("num_clusters", 1, [0, None]),
         ("sigma_m", 1e-9, [0.0, -1.0, NAN, None]),
         ("gate", "uniform", [None, "soft"]),
+        ("placement", (2, 4), ["all", [2, 4], 2, None]),
         ("attention_slope", 0.0, [-0.1, NAN]),
         ("gated_attention_slope", 0.0, [-0.1, NAN]),
         ("distance_epsilon", 0.0, [-1e-9, NAN]),
@@ -66,6 +68,16 @@ def test_bounds_of_a_network(key: str, taken: object, refused: list[object]) -> 
     for value in refused:
         with pytest.raises(ConfigError, match=f"^{key}: found "):
             config(value)
+
+
+def test_layers_by_number_are_asked_for_as_they_are_taken() -> None:
+    with pytest.raises(ConfigError, match=r"found \[2\], expected one of none, .* dense or a tuple of layers such as"):
+        ModelConfig(backbone="gcn", layers=4, hidden_dim=8, placement=[2])  # type: ignore[arg-type]
+
+
+def test_a_dataset_that_is_none_is_told_with_those_that_are() -> None:
+    with pytest.raises(KeyError, match="dataset: found 'ZINC', expected one of digits, zinc, smnist, "):
+        task_of("ZINC")
 
 
 @pytest.mark.parametrize(
