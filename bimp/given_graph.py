@@ -79,9 +79,9 @@ def require_inputs(name: str, inputs: Tensor, kind: NodeInput | EdgeInput, dim: 
         ValueError: they are of another kind, width or type.
     """
     if kind == "embedding":
-        if inputs.dim() != 1 or inputs.is_floating_point():
+        if inputs.dim() != 1 or inputs.dtype not in (torch.int64, torch.int32):
             found = f"{inputs.dtype} {list(inputs.shape)}"
-            raise ValueError(f"{name}: found {found}, expected one whole number each, below {dim}")
+            raise ValueError(f"{name}: found {found}, expected one whole number each, torch.int64 and below {dim}")
     elif inputs.dim() != 2 or inputs.shape[1] != dim:
         raise ValueError(f"{name}: found {list(inputs.shape)}, expected {dim} columns")
     elif inputs.dtype != dtype and not _autocasts(inputs):

@@ -107,7 +107,7 @@ class Network(nn.Module):
                 gates.append(self.gates[str(position)](h, batch))
                 beta_hat = gates[-1].beta_hat
             if is_own:
-                h = layer(h, edge_index, beta_hat)
+                h = layer(h, edge_index, beta_hat=beta_hat)
                 self._require_rows(h, batch, position)
             elif e_hat is None:
                 h = layer(h, batch.adjacency, beta_hat, embedded)
@@ -142,7 +142,7 @@ class Network(nn.Module):
 
     def _node_rows(self, batch: GraphBatch) -> Tensor:
         self._require_inputs("batch.x", batch.x, batch, self.task.node_input, self.task.node_dim)
-        rows = _embed(self.node_embedding, batch.x, batch)
+        rows = _embed("batch.x", self.node_embedding, batch.x, batch, self.task.node_dim)
         wanted = self.model.pos_enc_dim
         if wanted is None:
             return rows
@@ -152,6 +152,7 @@ class Network(nn.Module):
                 f"batch.pos_enc: found {given} positional encodings, expected {wanted} or more; "
                 f"prepare {self.task.dataset} with them"
             )
+        self._require_inputs("batch.pos_enc", batch.pos_enc, batch, "linear", given)
         encoded: Tensor = self.pos_enc_embedding(batch.pos_enc[:, :wanted])
         return rows + encoded
 
@@ -173,15 +174,19 @@ class Network(nn.Module):
         if batch.edge_attr is None:
             raise ValueError(f"batch.edge_attr: found None, expected the edge inputs of {self.task.dataset}")
         self._require_inputs("batch.edge_attr", batch.edge_attr, batch, self.task.edge_input, self.task.edge_dim)
-        rows = _embed(self.edge_embedding, batch.edge_attr, batch)
+        rows = _embed("batch.edge_attr", self.edge_embedding, batch.edge_attr, batch, self.task.edge_dim)
         return _masked(rows, batch)
 
 
-def _embed(embedding: nn.Module, inputs: Tensor, batch: GraphBatch) -> Tensor:
+def _embed(name: str, embedding: nn.Module, inputs: Tensor, batch: GraphBatch, dim: int) -> Tensor:
     # A stack of seeds has embeddings of its own kind.
     if batch.padding is not None and is_table(embedding) and embedding.num_embeddings <= FEW_NUMBERS:
         return embedded(inputs, embedding.weight)
-    rows: Tensor = embedding(inputs)
+    try:
+        rows: Tensor = embedding(inputs)
+    except IndexError as error:  # raised in main memory only
+        least, most = (int(end) for end in inputs.aminmax())
+        raise ValueError(f"{name}: found {least} to {most}, expected 0 to {dim - 1}") from error
     return rows
 
 

@@ -294,6 +294,29 @@ def test_inputs_of_another_dataset_and_graphs_of_another_library_are_told_apart(
         numbers(Data(x=torch.zeros(3), edge_index=torch.empty(2, 0)))
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"x": [0, 28, 1]}, "batch.x: found 0 to 28, expected 0 to 27"),
+        ({"x": [-1, 27, 1]}, "batch.x: found -1 to 27, expected 0 to 27"),
+        ({"x": [True] * 3}, r"batch.x: found torch.bool \[3\], expected one whole .*"),
+        ({"edge_attr": [0, 1, 4, 0]}, "batch.edge_attr: found 0 to 4, expected 0 to 3"),
+    ],
+)
+def test_numbers_that_are_not_embedded_are_told(given: dict[str, list[int]], message: str) -> None:
+    whole = {"x": torch.tensor([0, 27, 1]), "edge_attr": torch.tensor([0, 1, 3, 0])}
+    network = network_of(model_of("gated_gcn"), ZINC)
+    assert network(replace(filled(PATH), **whole)).scores.isfinite().all()
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        network(replace(filled(PATH), **{**whole, **{name: torch.tensor(values) for name, values in given.items()}}))
+
+
+def test_positional_encodings_of_another_type_are_told() -> None:
+    network = network_of(model_of("gcn", pos_enc_dim=2), task_of_kind("graph_regression"))
+    with pytest.raises(ValueError, match=r"^batch.pos_enc: found torch.float32, expected torch.float64 as the network"):
+        network(replace(filled(PATH), pos_enc=torch.ones(3, 2)))
+
+
 def test_missing_edge_inputs_are_named() -> None:
     with pytest.raises(ValueError, match=r"batch.edge_attr: found None, expected the edge inputs of zinc"):
         network_of(model_of("gated_gcn"), task_of_kind("graph_regression"))(replace(filled(PATH), edge_attr=None))

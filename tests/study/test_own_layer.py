@@ -49,6 +49,13 @@ class Doubling(nn.Module):
         return torch.relu(self.own(h) + self.neighbours(summed))
 
 
+class ByName(Doubling):
+    """Takes beta_hat by its name alone."""
+
+    def forward(self, h: Tensor, edge_index: Tensor, *, beta_hat: Tensor | None = None) -> Tensor:
+        return super().forward(h, edge_index, beta_hat)
+
+
 class Wrapped(nn.Module):
     """A convolution of PyTorch Geometric as a layer of a study, its last width free."""
 
@@ -169,7 +176,7 @@ def rings(count: int) -> GraphSplit:
     return GraphSplit(graphs=graphs, indices=torch.arange(count))
 
 
-@pytest.mark.parametrize("backbone", [PATH, f"{__name__}:Wrapped"])
+@pytest.mark.parametrize("backbone", [PATH, f"{__name__}:ByName", f"{__name__}:Wrapped"])
 def test_two_epochs_train_the_layer_and_its_gate(backbone: str) -> None:
     config = TrialConfig.from_dict(trial(backbone).to_dict())
     first, last = fit(config, rings(12), rings(6))
