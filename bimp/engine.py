@@ -79,7 +79,7 @@ def fit(
     A checkpoint of an ended run yields nothing.
 
     Raises:
-        CheckpointError: ``checkpoint`` was made by another configuration.
+        CheckpointError: ``checkpoint`` was made by another configuration, or is of another format.
         DataError: a split without graphs.
     """
     require_graphs(config.dataset, {"train": (train.indices,), "val": (validation.indices,)})
@@ -98,7 +98,7 @@ def has_own_path(device: torch.device) -> bool:
 
 
 def evaluate(network: Network, config: TrialConfig, split: GraphSplit, device: torch.device | str) -> Evaluation:
-    """Losses, metric and gate of ``network`` on ``split`` in evaluation mode.
+    """Losses, metric and gate of ``network`` on ``split`` in evaluation mode, in which it stays.
 
     Raises:
         DataError: ``split`` has no graphs.
@@ -127,7 +127,7 @@ def load_network(config: TrialConfig, checkpoint: dict[str, Any], device: torch.
     """The network that a checkpoint of :func:`fit` holds, ready to evaluate.
 
     Raises:
-        CheckpointError: the checkpoint was made by another configuration.
+        CheckpointError: the checkpoint was made by another configuration, or is of another format.
     """
     _check_origin(config, checkpoint)
     network = Network(config.model, task_of(config.dataset)).to(device)
@@ -204,7 +204,7 @@ class TrainingRun:
             yield batch if self.config.model.pos_enc_dim is None else flip_signs(batch, signs)
 
     def loss(self, output: NetworkOutput, y: Tensor) -> tuple[Tensor, Tensor]:
-        """What is minimised (equation 6), and the supervised loss within it."""
+        """What is minimised, the supervised loss and the weighted unsupervised one, and the supervised loss alone."""
         supervised = supervised_loss(self.network.task.kind, output.scores, y)
         if output.unsupervised_loss is None:
             return supervised, supervised
@@ -273,7 +273,7 @@ class TrainingRun:
         """Go on from ``checkpoint``, which stays as it is.
 
         Raises:
-            CheckpointError: it was made by another configuration.
+            CheckpointError: it was made by another configuration, or is of another format.
         """
         _check_origin(self.config, checkpoint)
         self.network.load_state_dict(checkpoint["network"])
