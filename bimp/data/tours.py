@@ -56,7 +56,7 @@ def tour_graph(instance: Instance) -> tuple[PointGraph, NDArray[np.uint8]]:
 
 
 class TourFiles(Source):
-    """TSP from text files: one whose name has ``train`` in it, one with ``val`` and one with ``test``; or a single one.
+    """TSP from text files: ``*_train.txt``, ``*_val.txt`` and ``*_test.txt``; or a single one.
 
     A single file is cut in its order into ten parts to train on, one to validate and one to test.
     """

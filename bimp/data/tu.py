@@ -67,7 +67,9 @@ class TUGraphs(Source):
         return any_file(self._folders(raw), tuple(self.lines))
 
     def raw_files(self, raw: Path) -> tuple[Path, ...]:
-        """The text files, in ``raw``, ``raw/raw`` or ``raw/NAME/raw``, and three of folds where there are any.
+        """The text files, and three of folds where there are any.
+
+        They lie in ``raw``, ``raw/raw``, ``raw/NAME/raw`` or ``raw/tu/NAME/raw``.
 
         Raises:
             DataError: one is missing.
