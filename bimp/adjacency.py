@@ -64,12 +64,12 @@ class Adjacency:
     @derived
     def source(self) -> Tensor:
         """U of each edge, ``[edges]``."""
-        return self.edge_index[0]
+        return self.edge_index[0].contiguous()  # sparse matrices are read as if all of them were
 
     @derived
     def destination(self) -> Tensor:
         """V of each edge, ``[edges]``, ascending."""
-        return self.edge_index[1]
+        return self.edge_index[1].contiguous()
 
     @derived
     def starts(self) -> Tensor:

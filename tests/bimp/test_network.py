@@ -255,6 +255,29 @@ def test_a_batch_can_be_trained_on_whatever_saw_it_first(backbone: str, gate: st
     assert all(map(torch.equal, gradients(batch), gradients(filled(*GRAPHS))))
 
 
+def turned(tensor: Tensor) -> Tensor:
+    """The same numbers, column by column in memory."""
+    return tensor.t().contiguous().t()
+
+
+@EVERY_BACKBONE
+@pytest.mark.parametrize("is_training", [True, False])
+def test_how_a_batch_lies_in_memory_changes_nothing(backbone: str, is_training: bool) -> None:
+    # Edges written down as pairs and turned by .t() lie so; read as if they did not, neighbourhoods were others'.
+    network = network_of(model_of(backbone, "dense"), task_of_kind("graph_regression")).train(is_training)
+    batch = filled(*GRAPHS)
+    assert batch.edge_attr is not None
+    other = replace(batch, x=turned(batch.x), edge_index=turned(batch.edge_index), edge_attr=turned(batch.edge_attr))
+    assert not other.edge_index[1].is_contiguous()
+    found = []
+    for each in (batch, other):
+        output = network(each)
+        (output.scores.square().sum() + output.unsupervised_loss).backward()
+        found.append([output.scores, *(parameter.grad for parameter in network.parameters())])
+        network.zero_grad()
+    assert_close(found[1], found[0], rtol=1e-9, atol=1e-12)
+
+
 def test_unsorted_edges_are_refused() -> None:
     batch = filled(PATH)
     backwards = replace(batch, edge_index=batch.edge_index.flip(1))
