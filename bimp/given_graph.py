@@ -55,8 +55,12 @@ def require_sorted_edges(batch: GraphBatch) -> None:
     """See that the edges of ``batch`` stand as it promises: kernels read and write beyond their memory otherwise.
 
     Raises:
-        ValueError: they are not sorted by destination, lead to nodes that there are not, or have inputs for others.
+        ValueError: they are not sorted by destination, lead to nodes that there are not, or have inputs for others;
+            or the graphs have other nodes than the batch.
     """
+    if len(batch.batch) != batch.num_nodes or int(batch.ptr[-1]) != batch.num_nodes:
+        of_graphs = f"{len(batch.batch)} by batch.batch and {int(batch.ptr[-1])} by batch.ptr"
+        raise ValueError(f"batch.x: found {batch.num_nodes} nodes, expected those of its graphs, {of_graphs}")
     source, destination = batch.edge_index
     if batch.edge_attr is not None and len(batch.edge_attr) != batch.num_edges:
         raise ValueError(f"batch.edge_attr: found {len(batch.edge_attr)} rows, expected {batch.num_edges}, one an edge")

@@ -80,10 +80,11 @@ class Network(nn.Module):
 
         Raises:
             TypeError: ``batch`` is no :class:`~bimp.data.GraphBatch`.
-            ValueError: the edges are not sorted by destination or lead to nodes that there are not (looked at in main
-                memory only, since on an accelerator the look would wait for the device, and not in a padded batch),
-                inputs of nodes or edges are not the task's or of another type than the network, edge inputs or
-                positional encodings are missing, or a layer of the user's own gives rows of another shape.
+            ValueError: the edges are not sorted by destination or lead to nodes that there are not, or the graphs have
+                other nodes than the batch (looked at in main memory only, since on an accelerator the look would wait
+                for the device, and not in a padded batch), inputs of nodes or edges are not the task's or of another
+                type than the network, edge inputs or positional encodings are missing, or a layer of the user's own
+                gives rows of another shape.
         """
         if not isinstance(batch, GraphBatch):
             raise TypeError(

@@ -294,6 +294,11 @@ def test_unsorted_edges_are_refused() -> None:
         ({"edge_index": [[-1, 2, 2, 2], [1, 2, 2, 2]]}, "batch.edge_index: found nodes -1 to 2, expected 0 to 2"),
         ({"edge_index": [[0, 2, 2, 2], [-9, 2, 2, 2]]}, "batch.edge_index: found nodes -9 to 2, expected 0 to 2"),
         ({"edge_index": [[0.0] * 4, [1.0] * 4]}, "batch.edge_index: found torch.float32, expected torch.int64"),
+        ({"ptr": [0, 2]}, "batch.x: found 3 nodes, expected those of its graphs, 3 by batch.batch and 2 by batch.ptr"),
+        (
+            {"batch": [0, 0]},
+            "batch.x: found 3 nodes, expected those of its graphs, 2 by batch.batch and 3 by batch.ptr",
+        ),
         ({"x": [[1.0, 2.0]] * 3}, r"batch.x: found \[3, 2\], expected 3 columns"),
         ({"x": [1, 2, 3]}, r"batch.x: found \[3\], expected 3 columns"),
         ({"x": [[1.0, 2.0, 3.0]] * 3}, "batch.x: found torch.float32, expected torch.float64 as the network has it"),
