@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import struct
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +28,7 @@ from study.whole_files import make_folder, remove_folder, write_whole
 
 UNREADABLE = (
     *(OSError, EOFError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError),
-    *(pickle.UnpicklingError, RecordError),
+    *(pickle.UnpicklingError, struct.error, RecordError),
 )
 """What reading a checkpoint or a record raises where there is none, and where it was cut or has a wrong byte."""
 
@@ -175,12 +176,13 @@ def _left_behind(
             content = io.BytesIO(folder.checkpoint(assignment.key, attempt).read_bytes())
             checkpoint = torch.load(content, map_location="cpu", weights_only=True)
             record = read_record(folder.live_record(assignment.key, attempt))
+            trained = checkpoint["epoch"]
+            kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= trained)
         except UNREADABLE as error:
             if store_trouble(error) is not None:
                 raise  # what is there cannot be read at this moment
             continue  # there is none yet, or a crash of the machine cut it
-        kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= checkpoint["epoch"])
-        if len(kept) == checkpoint["epoch"]:
+        if len(kept) == trained:
             return back_to(record, kept), checkpoint
     return initial_record(assignment, device_name(device)), None
 

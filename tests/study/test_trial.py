@@ -178,6 +178,18 @@ def test_what_a_crash_of_the_machine_cut_makes_the_trial_begin_again(
     assert live(trial).status == "finished"
 
 
+def test_a_checkpoint_with_a_wrong_byte_in_it_makes_the_trial_begin_again(folder: ResultsFolder, data: Path) -> None:
+    """Raised, it would have failed this trial at every start: it goes on from the same file."""
+    trial = given(folder, data)
+    take(train_trial(trial), 2)
+    path = folder.checkpoint(trial.key, FIRST_ATTEMPT)
+    whole = path.read_bytes()
+    name = b"\x05\x00\x00\x00epoch"  # as pickle writes a key of five letters
+    assert whole.count(name) == 1
+    path.write_bytes(whole.replace(name, name[:-1] + b"i"))
+    assert [progress.epoch for progress in take(train_trial(trial), 2)] == [1, 2]
+
+
 def test_a_failed_trial_that_goes_on_is_running_again(folder: ResultsFolder, data: Path) -> None:
     trial = given(folder, data)
     take(train_trial(trial), 1)
