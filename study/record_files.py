@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -27,6 +28,9 @@ KEY = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_-]*")
 """What a trial's key is made of: files of its name are looked for in several folders, and in no other."""
 
 _VERSION_KEY = b"bimp_record_schema"
+
+_NO_FILE = (None, errno.ENOENT, errno.EISDIR, errno.ELOOP)
+"""What is said of a name without a file behind it, and, without a number, by Arrow of a file that is damaged."""
 
 
 class RecordError(ValueError):
@@ -186,6 +190,9 @@ def _named_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno not in _NO_FILE:
+            mend = "once it can be, the same command goes on"
+            raise CutRecordError(f"{path}: cannot be read ({error}); {mend}") from error
         raise CutRecordError(f"{path}: not a readable Parquet file ({error}); {_mend(path)}") from error
 
 
