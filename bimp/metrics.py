@@ -53,6 +53,9 @@ class MetricAccumulator:
         Args:
             scores: ``[items]`` for ``mae``, else ``[items, classes]``.
             y: float labels for ``mae``, else int64; items of a negative one are left out.
+
+        Raises:
+            ValueError: scores and labels of ``mae`` have different shapes, which would be spread over each other.
         """
         with torch.no_grad():
             return self._error_sums(scores, y) if self.metric == "mae" else self._class_counts(scores, y)
@@ -90,6 +93,8 @@ class MetricAccumulator:
 
     @staticmethod
     def _error_sums(scores: Tensor, y: Tensor) -> Tensor:
+        if scores.shape != y.shape:
+            raise ValueError(f"y: found {list(y.shape)}, expected {list(scores.shape)}, one label an item")
         errors = (scores - y).abs().double()
         return torch.stack([errors.sum(), torch.ones_like(errors).sum()])
 

@@ -81,6 +81,11 @@ def test_a_measure_that_is_none_is_refused() -> None:
         MetricAccumulator("f1", 2, "mean")  # type: ignore[arg-type]
 
 
+def test_labels_in_a_column_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^y: found \[2, 1\], expected \[2\], one label an item$"):
+        MetricAccumulator("mae", 1).update(torch.tensor([1.0, 4.0]), torch.tensor([[0.0], [1.0]]))
+
+
 def test_gate_spread_by_hand() -> None:
     # Node 1 of the path has two in-neighbours, the ends one each: deg * beta_hat is 1, 2 * 0.3, 2 * 0.7, 1.
     path = batch_of(PATH)
