@@ -90,7 +90,8 @@ def _earlier_cells(folder: ResultsFolder) -> dict[str, CellIdentity]:
 
 def _keep_file(folder: ResultsFolder) -> None:
     make_folder(folder.earlier_studies)
-    number = 1 + len(found_files(folder.earlier_studies))
+    kept = (file.path.stem for file in found_files(folder.earlier_studies))
+    number = 1 + max((int(name) for name in kept if name.isdecimal()), default=0)  # somebody may have removed one
     write_whole(folder.earlier_studies / f"{number:04d}.yaml", folder.study_file.read_bytes())
 
 

@@ -476,6 +476,20 @@ def test_dropped_cells_stay_on_disk_and_may_come_back_unchanged(
     assert "search.asha.grace_epochs: 2 -> 3 (2 cells)" in err
 
 
+def test_no_study_file_that_was_kept_is_overwritten(run: Run, folder: ResultsFolder, tmp_path: Path) -> None:
+    file = write_study(tmp_path, STUDY)
+    run(file, "--results", folder.root)
+    finish(folder, file)
+    folder.earlier_studies.mkdir()
+    kept = folder.earlier_studies / "0002.yaml"
+    kept.write_text(STUDY.replace("a few cells", "the one before was removed by hand"))
+    before = kept.read_text()
+    write_study(tmp_path, STUDY.replace("[gcn, gated_gcn]", "gcn"))
+    run(file, "--results", folder.root)
+    assert kept.read_text() == before
+    assert (folder.earlier_studies / "0003.yaml").read_text() == STUDY
+
+
 def test_another_study_is_refused_by_its_name(run: Run, folder: ResultsFolder, tmp_path: Path) -> None:
     file = write_study(tmp_path, STUDY)
     run(file, "--results", folder.root)
