@@ -41,7 +41,10 @@ def test_a_study_is_finished_in_mlflow_only_once_nothing_is_left(planned: Result
     assert marks(planned) == {study: "KILLED", gated: "FINISHED", vanilla: "KILLED"}
     seal(planned, confirmed("c1", "gcn_none"))
     assert set(marks(planned).values()) == {"FINISHED"}
+    # A live record beside a sealed one of its trial is what a crash has left.
     write_record(replace(running("c1"), cell="gcn_none", **VANILLA), planned.live_record("c1", FIRST_ATTEMPT))
+    assert set(marks(planned).values()) == {"FINISHED"}
+    write_record(replace(running("c2"), cell="gcn_none", **VANILLA), planned.live_record("c2", FIRST_ATTEMPT))
     assert marks(planned) == {study: "KILLED", gated: "FINISHED", vanilla: "KILLED"}
 
 
