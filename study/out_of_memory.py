@@ -22,7 +22,7 @@ ALONE: dict[MemoryPlace, str] = {"gpu": "a GPU to itself", "host": "a node to it
 
 _GPU_SAYS = re.compile(r"CUDA(?: error:)? out of memory|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED")
 _HOST_SAYS = re.compile(r"DefaultCPUAllocator: (?:can't|not enough)|unable to mmap \d+ bytes|Cannot allocate memory")
-_LONGEST_CAUSE = 300
+_LONGEST_CAUSE = 600
 
 
 @dataclass(frozen=True)
