@@ -61,8 +61,9 @@ def _slots_here(resources: ResourcesSpec) -> tuple[int, str]:
     fit = max(1, cores // resources.cpus_per_trial)
     known_from = f"the {cores} cores of this machine, {resources.cpus_per_trial} a trial"
     gpus = torch.cuda.device_count() if resources.gpus else 0
-    if gpus and fit_on_gpus(gpus, resources.gpus) < fit:
-        fit = max(1, fit_on_gpus(gpus, resources.gpus))
+    on_gpus = fit_on_gpus(gpus, resources.gpus) if gpus else fit
+    if on_gpus < fit:
+        fit = max(1, on_gpus)
         known_from = f"the {'GPU' if gpus == 1 else f'{gpus} GPUs'} of this machine, {resources.gpus:g} a trial"
     if resources.max_concurrent is not None and resources.max_concurrent <= fit:
         return resources.max_concurrent, "resources.max_concurrent"

@@ -179,7 +179,7 @@ def current_configuration(confirm: Iterable[Trial]) -> list[Trial]:
 def _configuration(trial: Trial) -> str:
     """What all confirm trials of one choice share: the data, and everything of the configuration but seed and fold."""
     config = json.loads(trial.config_json)
-    return json.dumps([trial.data_fingerprint, {**config, "seed": None, "fold": None}])
+    return json.dumps([trial.data_fingerprint, {**config, "seed": None, "fold": None}], sort_keys=True)
 
 
 def _chosen(cell: PlanCell, current: Sequence[Trial]) -> Chosen:

@@ -1,5 +1,6 @@
 """Means, spreads and gaps against numbers worked by hand."""
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,16 @@ from study.records import TrialRecord
 def summary_of(folder: Path, cell: Cell, trials: list[TrialRecord]) -> CellSummary:
     (summary,) = summarise(load_results(write_study(folder, [cell], trials)))
     return summary
+
+
+def test_the_order_of_the_keys_of_a_configuration_means_nothing(tmp_path: Path) -> None:
+    cell = vanilla("digits", "gcn")
+    first, *others = (trial(cell, seed, float(seed)) for seed in (41, 95, 12, 35))
+    turned = dict(reversed(json.loads(first.config_json).items()))
+    summary = summary_of(tmp_path, cell, [replace(first, config_json=json.dumps(turned)), *others])
+    assert summary.test == Spread(
+        mean=45.75, std=pytest.approx(math.sqrt((4.75**2 + 49.25**2 + 33.75**2 + 10.75**2) / 4))
+    )
 
 
 def test_mean_and_population_std_of_four_seeds(tmp_path: Path) -> None:
