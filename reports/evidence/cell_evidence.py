@@ -217,7 +217,7 @@ def _trial_evidence(trial: TrialDetails, counted: bool, has_database: bool) -> T
 
 def _mlflow_page(mlflow_filter: str) -> str:
     # The database in a results folder holds one study, whose experiment is number 1.
-    return f"/#/experiments/1/runs?workflowType=machine_learning&searchFilter={quote(mlflow_filter)}"
+    return f"/#/experiments/1/runs?workflowType=machine_learning&searchFilter={quote(mlflow_filter, safe='')}"
 
 
 def _different(values: Iterable[Any]) -> tuple[Any, ...]:

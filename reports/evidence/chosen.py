@@ -59,7 +59,7 @@ def choice_of(searched: Sequence[TrialDetails], key: str | None, direction: str,
     ranks = {trial.key: place for place, trial in enumerate(order, start=1)}
     rest = sorted(
         (trial for trial in searched if trial.key not in ranks),
-        key=lambda trial: (trial.number or 0, trial.key),
+        key=lambda trial: (-1 if trial.number is None else trial.number, trial.key),
     )
     return ChoiceEvidence(
         key=key,
