@@ -22,7 +22,7 @@ from study.journal import Journal, WrittenEntry
 from study.out_of_memory import MemoryPlace
 from study.plan import StudyPlan
 from study.progress import StudyView, study_view
-from study.records import TrialRecord, read_records, write_record
+from study.records import BEGUN_AGAIN, TrialRecord, read_records, write_record
 from study.results import ResultsFolder, attempt_name
 from study.sealing import clear_away, seal
 from study.spec import StudySpec
@@ -208,11 +208,7 @@ class StudyCoordinator:
 
     def _take_up(self) -> None:
         self._journal.begin()
-        sealed = {
-            ended.key: ended
-            for ended in ended_trials(self._folder.records)
-            if ended.status not in ("failed", "superseded")
-        }
+        sealed = {ended.key: ended for ended in ended_trials(self._folder.records) if ended.status not in BEGUN_AGAIN}
         live = self._unfinished(sealed)
         entries: dict[str, list[WrittenEntry]] = defaultdict(list)
         for written in self._journal.written_entries():

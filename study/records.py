@@ -28,9 +28,10 @@ from study.record_files import (
     row_groups,
     write_record,
 )
-from study.trial_record import SCHEMA, SCHEMA_VERSION, EpochRecord, Status, TrialRecord
+from study.trial_record import BEGUN_AGAIN, SCHEMA, SCHEMA_VERSION, EpochRecord, Status, TrialRecord
 
 __all__ = [
+    "BEGUN_AGAIN",
     "COMPACTED_FILE",
     "RECORD_FILE",
     "SCHEMA",

@@ -16,7 +16,7 @@ from study.found_study import require_study
 from study.journal import Journal
 from study.presence import Presence, who_works_here
 from study.progress import StudyView, study_view
-from study.records import RecordError, TrialRecord, read_record, record_tables
+from study.records import BEGUN_AGAIN, RecordError, TrialRecord, read_record, record_tables
 from study.results import ResultsFolder
 from study.signs_of_life import SignsOfLife, work_lines
 from study.tally import CellGoal, CellTally, under_way_by_cell
@@ -86,7 +86,7 @@ def study_status(results: Path) -> StudyStatus:
     signs, epochs_s = [], []
     ended = set()
     for record in _sealed_trials(folder):
-        if record.status not in ("failed", "superseded"):
+        if record.status not in BEGUN_AGAIN:
             ended.add(record.key)
         if record.cell not in goals and record.study == study:
             dropped[record.cell] += 1

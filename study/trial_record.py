@@ -16,6 +16,9 @@ Status = Literal["running", "finished", "pruned", "diverged", "failed", "superse
 """``running`` until the driver seals the record; only ``finished`` confirm records enter a table. ``superseded`` is a
 confirm record that lost its place: the search was extended and chose another configuration, or the data is other."""
 
+BEGUN_AGAIN: tuple[Status, ...] = ("failed", "superseded")
+"""On record, and yet no end: the study may begin such a trial again."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EpochRecord:
