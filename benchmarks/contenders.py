@@ -12,6 +12,7 @@ from torch_geometric.data import Batch
 
 from benchmarks.graphs import Workload
 from benchmarks.measure import Timings, interleave
+from benchmarks.products import products_of
 from benchmarks.usual_way import UsualNetwork, renamed, separate_graphs
 from bimp.budget import solve_hidden_dim
 from bimp.config import BACKBONES, GAT_HEADS, Backbone, ModelConfig, TrainConfig, TrialConfig
@@ -40,6 +41,7 @@ class Cell:
         workload: the graphs.
         backbone, layers, hidden_dim: of the network, gated and not.
         vanilla, boosting, usual: a training step on a batch that is there already.
+        products: the products of matrices of a vanilla step on the first batch, and nothing else.
         evaluation: gathering and evaluating a batch by the network with boosting.
         gather: a batch out of packed graphs in random order, straight after a vanilla step as in training, with what
             the backbone reads of it.
@@ -53,6 +55,7 @@ class Cell:
     vanilla: Timings
     boosting: Timings
     usual: Timings
+    products: Timings
     evaluation: Timings
     gather: Timings
     collate: Timings
@@ -142,6 +145,7 @@ def time_cells(workload: Workload, layers: int, turns: int) -> list[Cell]:
         widths[backbone] = vanilla.model.hidden_dim
         require_agreement(vanilla, workload, picks[0][:GRAPHS_COMPARED])
         contenders[f"vanilla {backbone}"] = our_step(vanilla, batches)
+        contenders[f"products {backbone}"] = products_of(our_step(vanilla, batches))
         contenders[f"loading {backbone}"] = _loading(vanilla, workload, at_once)
         contenders[f"boosting {backbone}"] = our_step(boosting, batches)
         contenders[f"usual {backbone}"] = usual_step(vanilla, usual_batches)
@@ -156,6 +160,7 @@ def time_cells(workload: Workload, layers: int, turns: int) -> list[Cell]:
             vanilla=timings[f"vanilla {backbone}"],
             boosting=timings[f"boosting {backbone}"],
             usual=timings[f"usual {backbone}"],
+            products=timings[f"products {backbone}"],
             evaluation=timings[f"evaluation {backbone}"],
             gather=timings[f"loading {backbone}"].over(at_once),
             collate=timings["collate"],

@@ -16,7 +16,7 @@ from benchmarks.machines import note, product_speeds
 from benchmarks.measure import WARM_UP
 from benchmarks.own_process import ProcessCost, Way, cost_of
 from benchmarks.page import PERFORMANCE, Table, processor, versions_of, write_part
-from benchmarks.summary import summary
+from benchmarks.summary import limits, summary
 
 TURNS = {"zinc": 7, "smnist": 5, "cluster": 3, "tsp": 3}
 """Turns that are counted: fewer where a turn takes a minute."""
@@ -69,7 +69,7 @@ def run(*, quick: bool, only: str | None) -> None:
     if not quick:
         # What is a median or a maximum over all datasets cannot be told from one of them.
         told = [row for row in targets.rows if is_whole or row[0].startswith(cells[0].workload.title)]
-        note([*product_speeds(), *((target, measured) for target, measured, _ in told)])
+        note([*product_speeds(), *limits(cells), *((target, measured) for target, measured, _ in told)])
     if is_whole:
         _write([targets, *page])
     if not quick:

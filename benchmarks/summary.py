@@ -9,7 +9,7 @@ from benchmarks.contenders import Cell
 from benchmarks.measure import Ratio, milliseconds
 from benchmarks.own_process import ProcessCost
 from benchmarks.page import Table
-from benchmarks.tables import evaluation_share, gathering_share
+from benchmarks.tables import evaluation_share, gathering_share, most_of_products
 
 FASTER = 2.0
 LARGEST_STEP_S = 3.5
@@ -67,6 +67,15 @@ def summary(
         rows=tuple(rows),
         labels=1,
     )
+
+
+def limits(cells: Sequence[Cell]) -> list[tuple[str, str]]:
+    """Of each dataset's median cell: how many times the usual way's speed the products of a step leave at most."""
+    titles = dict.fromkeys(cell.workload.title for cell in cells)
+    most = {title: [most_of_products(cell) for cell in cells if cell.workload.title == title] for title in titles}
+    return [
+        (f"{title}: what its products leave at most, median cell", f"{median(most[title]):.2f}") for title in titles
+    ]
 
 
 def speed_of(cell: Cell) -> float:
