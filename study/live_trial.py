@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import pickle
-import struct
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
@@ -24,13 +21,8 @@ from study.provenance import device_name
 from study.records import RecordError, TrialRecord, read_record, write_record
 from study.results import ResultsFolder
 from study.store import StoreTrouble, store_trouble
+from study.tensor_files import DamagedFileError, from_bytes, to_bytes
 from study.whole_files import make_folder, remove_folder, write_whole
-
-UNREADABLE = (
-    *(OSError, EOFError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError),
-    *(pickle.UnpicklingError, struct.error, RecordError),
-)
-"""What reading a checkpoint or a record raises where there is none, and where it was cut or has a wrong byte."""
 
 Keep = Callable[[Callable[[], Any]], Any]
 """Does what writes to the results folder, and tells meanwhile of a folder that refuses."""
@@ -173,15 +165,14 @@ def _left_behind(
     make_folder(folder.live_record(assignment.key, assignment.attempt).parent)
     for attempt in attempts_until(folder, assignment.key, assignment.attempt):
         try:
-            content = io.BytesIO(folder.checkpoint(assignment.key, attempt).read_bytes())
-            checkpoint = torch.load(content, map_location="cpu", weights_only=True)
+            checkpoint = from_bytes(folder.checkpoint(assignment.key, attempt).read_bytes())
             record = read_record(folder.live_record(assignment.key, attempt))
-            trained = checkpoint["epoch"]
-            kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= trained)
-        except UNREADABLE as error:
+        except (OSError, DamagedFileError, RecordError) as error:
             if store_trouble(error) is not None:
                 raise  # what is there cannot be read at this moment
             continue  # there is none yet, or a crash of the machine cut it
+        trained = checkpoint["epoch"]
+        kept = tuple(epoch for epoch in record.epochs if epoch.epoch <= trained)
         if len(kept) == trained:
             return back_to(record, kept), checkpoint
     return initial_record(assignment, device_name(device)), None
@@ -196,7 +187,4 @@ def _remove_earlier(assignment: TrialAssignment, folder: ResultsFolder) -> None:
 
 def _save(content: dict[str, Any], path: Path) -> None:
     """Write a checkpoint or weights, whole or not at all."""
-    # Into memory first: of a disk that gets full under it, torch.save says nothing that tells it from a fault.
-    buffer = io.BytesIO()
-    torch.save(content, buffer)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, to_bytes(content))

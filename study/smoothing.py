@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Iterator
@@ -20,11 +19,11 @@ from bimp.network import Network
 from bimp.smoothing import dirichlet_energy, group_distance_ratio, instance_information_gain, mean_average_distance
 from bimp.tasks import TaskSpec, task_of
 from study.found_study import require_study
-from study.live_trial import UNREADABLE
 from study.recorded_configuration import recorded_configuration
 from study.records import TrialRecord, read_records
 from study.results import ResultsFolder
 from study.smoothing_records import SmoothingRow, read_smoothing, write_smoothing
+from study.tensor_files import DamagedFileError, from_bytes
 
 MOST_PAIRS = 4_000_000
 """Pairs of nodes that are measured at once: about 32 MB for each of a few matrices."""
@@ -157,9 +156,9 @@ def _chunks(split: GraphSplit) -> Iterator[Tensor]:
 
 def _load(config: TrialConfig, record: TrialRecord, weights: Path) -> Network:
     try:
-        kept = torch.load(io.BytesIO(weights.read_bytes()), map_location="cpu", weights_only=True)
-    except UNREADABLE as error:
-        raise SmoothingError(f"{weights}: not readable as weights ({type(error).__name__}); remove the file") from error
+        kept = from_bytes(weights.read_bytes())
+    except (OSError, DamagedFileError) as error:
+        raise SmoothingError(f"{weights}: not readable as weights ({error}); remove the file") from error
     if not isinstance(kept, dict) or kept.get("config") != json.loads(record.config_json):
         raise SmoothingError(
             f"{weights}: found weights of another configuration than the record of trial {record.key}; remove the file"

@@ -45,7 +45,7 @@ def test_whatever_torch_loads_are_weights_only() -> None:
     loads = [
         (path, ast.unparse(call)) for path in CODE for name, call in calls(path) if name in ("torch.load", "load_file")
     ]
-    assert len(loads) >= 4, "found too few to believe that the search sees them"
+    assert len(loads) >= 3, "found too few to believe that the search sees them"
     assert [f"{path}: {call}" for path, call in loads if "weights_only=True" not in call] == []
 
 

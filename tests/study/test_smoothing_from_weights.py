@@ -186,7 +186,9 @@ def test_a_wrong_byte_is_told_in_one_line(tmp_path: Path, data: Path, dataset: P
     weights = folder.final_weights(record.key)
     whole = weights.read_bytes()
     weights.write_bytes(whole.replace(b"network", b"net\xffork"))
-    with pytest.raises(SmoothingError, match=rf"{weights}: not readable as weights \(UnicodeDecodeError\); remove"):
+    with pytest.raises(
+        SmoothingError, match=rf"{weights}: not readable as weights \(wrong checksum of .*data.pkl\); remove"
+    ):
         list(measure_study(tmp_path, data))
     weights.write_bytes(whole)
     (done,) = measure_study(tmp_path, data)

@@ -178,15 +178,19 @@ def test_what_a_crash_of_the_machine_cut_makes_the_trial_begin_again(
     assert live(trial).status == "finished"
 
 
-def test_a_checkpoint_with_a_wrong_byte_in_it_makes_the_trial_begin_again(folder: ResultsFolder, data: Path) -> None:
-    """Raised, it would have failed this trial at every start: it goes on from the same file."""
+@pytest.mark.parametrize("of_what", ["\x05\0\0\0epoch", "\x07\0\0\0running", "a weight"])  # texts as pickle has them
+def test_a_checkpoint_with_a_wrong_byte_in_it_makes_the_trial_begin_again(
+    folder: ResultsFolder, data: Path, of_what: str
+) -> None:
+    """Raised, it would fail this trial at every start; not noticed, the trial would go on with another weight."""
     trial = given(folder, data)
     take(train_trial(trial), 2)
     path = folder.checkpoint(trial.key, FIRST_ATTEMPT)
     whole = path.read_bytes()
-    name = b"\x05\x00\x00\x00epoch"  # as pickle writes a key of five letters
-    assert whole.count(name) == 1
-    path.write_bytes(whole.replace(name, name[:-1] + b"i"))
+    weight = torch.load(path, weights_only=True)["network"]["head.scorer.0.weight"]
+    stored = weight.numpy().tobytes() if of_what == "a weight" else of_what.encode()
+    assert whole.count(stored) == 1
+    path.write_bytes(whole.replace(stored, stored[:-1] + bytes([stored[-1] ^ 1])))
     assert [progress.epoch for progress in take(train_trial(trial), 2)] == [1, 2]
 
 
