@@ -20,6 +20,7 @@ from reports.compare.inference import (
 )
 from reports.published.rows import PaperRow, paper_rows
 from reports.summary.summarise import CellSummary
+from study.counted import counted
 
 if TYPE_CHECKING:  # the layout may ask this module which differences are significant
     from reports.layout.result_table import ResultTable
@@ -172,7 +173,7 @@ def _sides(gated: CellSummary, vanilla: CellSummary) -> Sides:
 
 def _lacking(sides: Sides, missing: Sequence[int]) -> str:
     named = zip(sides, missing, strict=True)
-    return ", ".join(f"{side} lacks {count} run{'s' * (count > 1)}" for side, count in named if count)
+    return ", ".join(f"{side} lacks {counted(count, 'run')}" for side, count in named if count)
 
 
 def _place(row: PaperRow) -> tuple[str, str, str, int, int]:

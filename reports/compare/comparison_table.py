@@ -15,6 +15,7 @@ from reports.summary.summarise import CellSummary
 from reports.words.plain_text import plain
 from reports.words.prose import METRIC_MEANINGS, METRIC_NAMES, Marked, Note, Text
 from reports.words.units import scale_of
+from study.counted import counted
 
 DASH = "–"  # noqa: RUF001
 COLUMNS = (
@@ -75,7 +76,7 @@ def compare_tables(tables: Sequence[ResultTable]) -> tuple[Pairing, ...]:
 def comparison_grid(pairings: Sequence[Pairing]) -> Grid:
     """The table of ``pairings``, a section for each dataset in the order in which they come."""
     untested = sum(pairing.comparison.p_holm is None for pairing in pairings)
-    over = f"over the {len(pairings)} comparison{'s' * (len(pairings) != 1)} of this table"
+    over = f"over the {counted(len(pairings), 'comparison')} of this table"
     over += f", of which {untested} without a test count{'s' * (untested == 1)} as p = 1" if untested else ""
     sections: dict[str, list[tuple[Text, ...]]] = {}
     for pairing in pairings:

@@ -9,6 +9,7 @@ from reports.records.plan import PlanCell
 from reports.summary.labels import Detail, Label
 from reports.summary.marks import FAIRNESS_RULE, Bold, Mark, rules, size_of
 from reports.summary.summarise import CellSummary, Gap
+from study.counted import counted
 
 METRIC_NAMES = {"mae": "MAE", "accuracy": "ACC", "balanced_accuracy": "ACC", "f1": "F1"}
 METRIC_MEANINGS = {
@@ -105,7 +106,12 @@ def notes(
         ),
     ]
     if outside_plan:
-        lists.append(Note(heading="Left out:", items=((f"{_count(outside_plan)} of cells that are not in the plan",),)))
+        lists.append(
+            Note(
+                heading="Left out:",
+                items=((f"{counted(outside_plan, 'confirm trial')} of cells that are not in the plan",),),
+            )
+        )
     return (
         *_values_in_names(labelled),
         *((_EPOCHS,) if "epochs" in columns else ()),
@@ -150,10 +156,10 @@ def _runs(summaries: Sequence[CellSummary]) -> str:
 
 
 def _design(cell: PlanCell) -> str:
-    seeds = f"{len(cell.seeds)} seed{'s' * (len(cell.seeds) > 1)}"
+    seeds = counted(len(cell.seeds), "seed")
     if cell.folds is None:
         return seeds
-    folds = f"{len(cell.folds)} fold{'s' * (len(cell.folds) > 1)}"
+    folds = counted(len(cell.folds), "fold")
     return folds if len(cell.seeds) == 1 else f"{seeds} on each of {folds}"
 
 
@@ -186,8 +192,4 @@ def _runs_of(gaps: Sequence[Gap]) -> str:
 
 
 def _set_aside(summary: CellSummary, label: Label) -> Text:
-    return (*_model(summary, label), f": {_count(summary.set_aside)}")
-
-
-def _count(trials: int) -> str:
-    return f"{trials} confirm trial{'s' * (trials > 1)}"
+    return (*_model(summary, label), f": {counted(summary.set_aside, 'confirm trial')}")
