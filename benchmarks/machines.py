@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 from benchmarks.measure import interleave
 from benchmarks.page import PERFORMANCE, Table, processor, write_part
-from bimp.kernels.linear import product
+from bimp.kernels.linear import gradient_of_map, product
 
 NOTED = PERFORMANCE.with_name("performance_machines.csv")
 """What was measured where: machine, target, measured."""
@@ -26,16 +26,18 @@ TURNS = 50
 
 
 def product_speeds() -> list[tuple[str, str]]:
-    """How fast this core multiplies in float32, by the operator that PyTorch calls otherwise and by ours."""
-    rows, weight = torch.randn(ROWS, WIDTH), torch.randn(WIDTH, WIDTH)
+    """How fast this core multiplies in float32, by the operators that PyTorch calls otherwise and by ours."""
+    rows, grad, weight = torch.randn(ROWS, WIDTH), torch.randn(ROWS, WIDTH), torch.randn(WIDTH, WIDTH)
     ways: dict[str, Callable[[int], object]] = {
-        "nn.Linear": lambda _: F.linear(rows, weight),
-        "bimp.kernels.linear": lambda _: product(rows, weight),
+        "Products of {size}, by nn.Linear": lambda _: F.linear(rows, weight),
+        "Products of {size}, by bimp.kernels.linear": lambda _: product(rows, weight),
+        "Their weight's gradient, by nn.Linear": lambda _: grad.t() @ rows,
+        "Their weight's gradient, by bimp.kernels.linear": lambda _: gradient_of_map(grad, rows),
     }
     spent = interleave(ways, TURNS)
-    operations = 2 * ROWS * WIDTH * WIDTH
+    operations, size = 2 * ROWS * WIDTH * WIDTH, f"{ROWS:,} rows, {WIDTH} wide"
     return [
-        (f"Products of {ROWS:,} rows, {WIDTH} wide, by {way}, GFLOP/s", f"{operations / median(each.cpu) / 1e9:.0f}")
+        (f"{way.format(size=size)}, GFLOP/s", f"{operations / median(each.cpu) / 1e9:.0f}")
         for way, each in spent.items()
     ]
 

@@ -1,7 +1,8 @@
 """Linear maps by oneDNN, which PyTorch brings along but asks in float32 only for compiled models.
 
 On AMD cores its products take from half to nine tenths of the time of MKL's, which PyTorch calls otherwise
-(docs/performance.md); gradients of weights, for which a factor is turned first, may take as long.
+(docs/performance.md, "Targets on different processors"); gradients of weights, for which a factor is turned first, may
+take a fifth longer.
 """
 
 from __future__ import annotations
