@@ -70,6 +70,11 @@ def processor(cpu_information: Path = Path("/proc/cpuinfo")) -> str:
     return f"{name} ({platform.machine()})"
 
 
+def place_of(device: torch.device) -> str:
+    """On what something was measured: a GPU's name, or the :func:`processor`."""
+    return device_name(device) if device.type == "cuda" else processor()
+
+
 def on_one_thread(benchmark: str) -> str:
     """A paragraph: by which command something was measured on a thread of which processor, and with what."""
     return f"`python -m benchmarks.{benchmark}`, on {processor()} with {versions_of('python', 'torch')}, on one thread."

@@ -20,12 +20,11 @@ from rich.console import Console
 
 from benchmarks.environment import start_as_a_worker
 from benchmarks.graphs import drawn_graphs
-from benchmarks.page import Table, versions_of, write_part
+from benchmarks.page import Table, place_of, versions_of, write_part
 from benchmarks.paper_models import PaperModel, paper_models
 from bimp.data import GraphSplit, PackedGraphs
 from bimp.tasks import task_of
 from study.probe import probe
-from study.provenance import device_name
 
 HOUR_S = 3600.0
 DAY_HOURS = 24.0
@@ -167,7 +166,7 @@ def _row(name: str, layers: int | None, costs: Sequence[Cost]) -> tuple[str, ...
 def introduction(costs: Sequence[Cost], device: torch.device) -> tuple[str, ...]:
     """Where and how this was measured, and how far the goal is."""
     named = versions_of("python", "torch")
-    where = device_name(device) if device.type == "cuda" else f"one core of {device_name(device)}"
+    where = place_of(device) if device.type == "cuda" else f"one core of {place_of(device)}"
     days = sum(cost.hours for cost in batched(costs)) / DAY_HOURS
     goal = (
         f"The goal, all of it in a day on one card with TSP batched, comes to {days:.2f} days here."

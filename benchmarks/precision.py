@@ -14,13 +14,12 @@ from statistics import mean, median, pstdev
 import torch
 from rich.console import Console
 
-from benchmarks.page import Table, versions_of, write_part
+from benchmarks.page import Table, place_of, versions_of, write_part
 from bimp.budget import solve_hidden_dim
 from bimp.config import Backbone, ModelConfig, TrainConfig, TrialConfig
 from bimp.data import DataError, PreparedDataset, open_prepared
 from bimp.engine import EpochResult, fit
 from bimp.tasks import task_of
-from study.provenance import device_name
 
 CELLS: tuple[tuple[str, Backbone, int], ...] = (
     ("digits", "gcn", 20),
@@ -129,7 +128,7 @@ def main() -> None:
     )
     console.print(table.for_terminal())
     paragraph = (
-        f"`python -m benchmarks.precision`, on {device_name(device)} with {versions_of('torch')}. `precision: "
+        f"`python -m benchmarks.precision`, on {place_of(device)} with {versions_of('torch')}. `precision: "
         "bfloat16` takes the products of the linear maps in half precision, as autocast does; parameters, gates, "
         "normalisation, sums along edges and losses stay in full. On a CPU it also leaves the kernels for main memory "
         "aside. It is part of a trial's identity and off by default."

@@ -17,7 +17,7 @@ from benchmarks.environment import start_as_a_worker
 from benchmarks.graphs import drawn_graphs
 from benchmarks.measure import Ratio, interleave
 from benchmarks.operators import operators_of_steps, operators_together
-from benchmarks.page import Table, versions_of, write_part
+from benchmarks.page import Table, place_of, versions_of, write_part
 from bimp.budget import solve_hidden_dim
 from bimp.config import BACKBONES, GAT_HEADS, Backbone, ModelConfig, TrainConfig, TrialConfig
 from bimp.data import GraphSplit, PackedGraphs
@@ -26,7 +26,6 @@ from bimp.stack.team import SeedRun
 from bimp.stack.together import fit_together
 from bimp.stack.worth import MOST_EDGES, MOST_NODES, MOST_NODES_OF_GRAPHSAGE, is_worth_stacking
 from bimp.tasks import task_of
-from study.provenance import device_name
 
 BUDGET, LAYERS, NUM_CLUSTERS = 100_000, 4, 8
 STEPS = 2
@@ -190,7 +189,7 @@ def _introduction(costs: Sequence[Cost], device: torch.device) -> list[str]:
     named = versions_of("python", "torch", "torch-geometric")
     slower = sum(cost.of_separate.lower > 1 for cost in costs)
     paragraphs = [
-        f"`python -m benchmarks.seeds_together`, on {device_name(device)} with {named}, one thread. Networks with "
+        f"`python -m benchmarks.seeds_together`, on {place_of(device)} with {named}, one thread. Networks with "
         f"boosting of {LAYERS} layers within {BUDGET:,} parameters on drawn graphs, epochs of {STEPS} steps and a "
         f"batch of validation, loading included; median of {TURNS} interleaved turns and, in parentheses, quartiles.",
         "A run takes this way where a study file says `seeds_together: true`, and does not by default. It was slower "

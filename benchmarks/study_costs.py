@@ -10,12 +10,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
 from rich.console import Console
 
 from benchmarks import mirror, trivial_trials
-from benchmarks.page import Table, as_page, versions_of
-from study.provenance import device_name
+from benchmarks.page import Table, as_page, processor, versions_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "study_costs.md"
 
@@ -44,7 +42,7 @@ def _introduction() -> tuple[str, ...]:
     named = versions_of("python", "ray", "mlflow", "torch")
     return (
         "Written by `make bench` (`python -m benchmarks.study_costs`); do not edit. Measured on "
-        f"{os.cpu_count()} cores of {device_name(torch.device('cpu'))} with {named}. Where more processes wanted a "
+        f"{os.cpu_count()} cores of {processor()} with {named}. Where more processes wanted a "
         "core than there are, times by the clock tell of the others too; CPU times hold.",
         "What a training step costs is in docs/performance.md, what searcher and scheduler cost in docs/cluster.md.",
     )
