@@ -201,7 +201,8 @@ class TrainingRun:
         """The batches of this epoch in the order of its seed, the signs of positional encodings drawn."""
         signs = self._signs()
         for batch in batches_read_by(self.config, train, self.order(len(train))):
-            yield batch if self.config.model.pos_enc_dim is None else flip_signs(batch, signs)
+            read = self.config.model.pos_enc_dim
+            yield batch if read is None else flip_signs(batch, signs, read)
 
     def loss(self, output: NetworkOutput, y: Tensor) -> tuple[Tensor, Tensor]:
         """What is minimised, the supervised loss and the weighted unsupervised one, and the supervised loss alone."""

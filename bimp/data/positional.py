@@ -60,16 +60,19 @@ def positional_encodings(graphs: PackedGraphs, count: int) -> torch.Tensor:
     return torch.from_numpy(encodings)
 
 
-def flip_signs(batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
+def flip_signs(batch: GraphBatch, generator: torch.Generator, count: int | None = None) -> GraphBatch:
     """The batch with the sign of each eigenvector drawn anew, one draw for all of its nodes.
 
     Args:
         batch: of a dataset prepared with positional encodings; one without is given back as it is.
         generator: on the CPU, so that the draw is the same whatever the batch's device.
+        count: of the eigenvectors, the first so many, which a network reads; the others keep their signs. So the draws
+            do not hang on how many the dataset was prepared with. None: all.
     """
     if batch.pos_enc is None:
         return batch
-    signs = draw_signs(batch.pos_enc.shape[1], generator)
+    signs = torch.ones(batch.pos_enc.shape[1], dtype=torch.int64)
+    signs[:count] = draw_signs(signs[:count].numel(), generator)
     return replace(batch, pos_enc=batch.pos_enc * signs.to(batch.pos_enc, non_blocking=True))
 
 

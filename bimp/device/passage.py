@@ -140,9 +140,10 @@ class Passage:
         if signs is None or self.board.signs is None:
             return None
         drawn = torch.ones(self.board.signs.shape)
+        read = drawn[..., : self._config.model.pos_enc_dim]  # those of the others stay
         for run, (draw, of_run) in enumerate(zip(signs, steps, strict=True)):
             for step in range(of_run):
-                drawn[step, run] = draw(drawn.shape[2])
+                read[step, run] = draw(read.shape[2])
         return drawn
 
     def _measured(self, rows: Tensor, shapes: Sequence[Shape]) -> tuple[Meter, Tensor]:

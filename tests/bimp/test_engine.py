@@ -285,6 +285,15 @@ def test_signs_are_flipped_in_training_and_not_in_evaluation(monkeypatch: pytest
     assert len(signs) > 1
 
 
+def test_encodings_that_the_network_does_not_read_change_no_number() -> None:
+    """A dataset prepared with more of them keeps its fingerprint, and its trials their keys."""
+    config = replace(CONFIG, model=replace(MODEL, pos_enc_dim=2), train=replace(TRAIN, max_epochs=3))
+    more = encoded(12)
+    assert more.graphs.pos_enc is not None
+    few = replace(more, graphs=replace(more.graphs, pos_enc=more.graphs.pos_enc[:, :2].contiguous()))
+    assert numbers(list(fit(config, more, more))) == numbers(list(fit(config, few, few)))
+
+
 def test_encodings_of_the_first_columns_are_added_to_the_embedding() -> None:
     torch.manual_seed(0)
     network = Network(replace(MODEL, pos_enc_dim=2), task_of("digits")).eval()
