@@ -28,7 +28,10 @@ BUDGET_CAPTION = (
     "Test metric by parameter budget, a line for each model: mean and population standard deviation over the confirm "
     "runs; hollow where runs are missing. Depth and, where it is given, K go with the budget."
 )
-_FIXED = ("dataset", "backbone", "gate", "departures", "unsupervised_weight", "hidden_dim")
+_FIXED = (
+    *("dataset", "backbone", "gate", "semantics", "departures"),
+    *("pos_enc_dim", "unsupervised_weight", "hidden_dim"),
+)
 _OF_EVERY_SIZE = ("precision", "readout")
 """Other settings that do not go with depth, as batch sizes do in the paper's protocols."""
 _VARIED = ("sigma_m", "num_clusters", "placement", "budget", "layers")

@@ -115,7 +115,7 @@ class Material:
         """The control of a bilateral cell: the same but for the gate."""
         same = (
             *("dataset", "backbone", "layers", "budget", "hidden_dim", "placement", "num_clusters"),
-            *("departures", "other_settings"),
+            *("semantics", "departures", "pos_enc_dim", "other_settings"),
         )
         return next(
             (

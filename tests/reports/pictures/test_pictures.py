@@ -135,6 +135,21 @@ def test_cells_that_differ_in_another_setting_too_are_no_series(tmp_path: Path) 
     assert list(bars.lines[0].get_xdata()) == [0.1, 1.0]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("key", "values"), [("semantics", ("paper", "released")), ("pos_enc_dim", (None, 8))])
+def test_cells_of_another_reading_or_other_encodings_are_no_series_and_no_control(
+    tmp_path: Path, key: str, values: tuple[object, object]
+) -> None:
+    cells, trials, levels = [], [], {values[0]: 0.2, values[1]: 0.4}
+    for value in values:
+        control = gated("zinc", "gcn", gate="uniform", sigma_m=None, id=f"uniform-{value}", **{key: value})
+        trials += runs(control, (levels[value],) * 4)
+        cells += [control, *(gated("zinc", "gcn", sigma_m=s, id=f"{s}-{value}", **{key: value}) for s in (0.1, 1.0))]
+        trials += [record for cell in cells[-2:] for record in runs(cell, (0.3,) * 4)]
+    axes = picture(write_study(tmp_path, cells, trials), "response-sigma_m-between-cells").figure.axes
+    assert [list(panel.containers[0].lines[0].get_xdata()) for panel in axes] == [[0.1, 1.0]] * 2  # type: ignore[attr-defined]
+    assert [line(panel, "uniform gate")[1][0] for panel in axes] == [0.2, 0.4]
+
+
 def batches(layers: int) -> dict[str, object]:
     return {"batch_size": 128 if layers == 4 else 64, "precision": "float32"}
 
