@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 from study.assignment import TrialAssignment
 from study.attempts import newest_record
-from study.growing_record import initial_record
+from study.growing_record import back_to, initial_record
 from study.records import TrialRecord, write_record
 from study.results import ResultsFolder
 from study.whole_files import move, remove_folder
@@ -53,6 +52,4 @@ def _sealed(record: TrialRecord, pruned_at: int | None, error: str | None) -> Tr
     if len(kept) < pruned_at:  # a disk may lose what was there when the epoch was reported
         told = f"stopped at the rung of epoch {pruned_at}, and on record are {len(kept)} of these epochs"
         return record.sealed("failed", told, time.time())
-    last = kept[-1]
-    pruned = record.sealed("pruned", f"at the rung of epoch {pruned_at}", last.ended_at)
-    return replace(pruned, epochs=kept, val_metric=last.val_metric, val_loss=last.val_loss)
+    return back_to(record, kept).sealed("pruned", f"at the rung of epoch {pruned_at}", kept[-1].ended_at)

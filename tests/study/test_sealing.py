@@ -36,6 +36,7 @@ def test_a_pruned_trial_ends_at_its_rung(folder: ResultsFolder) -> None:
     sealed = seal(assignment(folder.root), folder, pruned_at=4)
     assert (sealed.status, sealed.reason, sealed.num_epochs) == ("pruned", "at the rung of epoch 4", 4)
     assert (sealed.val_metric, sealed.val_loss, sealed.ended_at) == (0.4, 0.25, 4.0)
+    assert sealed.seconds == sum(epoch.seconds for epoch in sealed.epochs) == 8.0
     assert read_record(folder.record(sealed.key)) == sealed
 
 
