@@ -19,9 +19,11 @@ def vanilla_of(gated: CellSummary, vanillas: Sequence[CellSummary]) -> CellSumma
 def _closeness(gated: CellSummary, vanilla: CellSummary) -> tuple[int, int, int]:
     """In how much two comparable cells agree beside that; where the first are equal the second decides, and so on."""
     departures = set(gated.cell.departures) ^ set(vanilla.cell.departures)
+    # A width that only follows from a budget agrees or differs by chance.
+    planned = ("hidden_dim", "departures", "pos_enc_dim")
     return (
-        sum(getattr(gated.chosen, key) == getattr(vanilla.chosen, key) for key in ("layers", "budget", "hidden_dim"))
-        + sum(getattr(gated.cell, key) == getattr(vanilla.cell, key) for key in ("departures", "pos_enc_dim")),
+        sum(getattr(gated.chosen, key) == getattr(vanilla.chosen, key) for key in ("layers", "budget"))
+        + sum(getattr(gated.cell, key) == getattr(vanilla.cell, key) for key in planned),
         -len(departures),
         len(set(gated.cell.other_settings or ()) & set(vanilla.cell.other_settings or ())),
     )

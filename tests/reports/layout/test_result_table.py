@@ -287,6 +287,21 @@ def of_precision(cell: Cell, precision: str, **others: Any) -> Cell:
     return {**cell, "id": f"{cell['id']}-{precision}", "other_settings": {"precision": precision, **others}}
 
 
+def test_a_width_that_a_budget_happens_to_give_decides_for_no_vanilla_model(tmp_path: Path) -> None:
+    """GAT of 8 layers and 100,000 parameters on ZINC: 13 wide, with encodings 12, and with a gate 12 either way."""
+    cells = [
+        make("zinc", "gat", id=f"{make.__name__}{e}", pos_enc_dim=e) for e in (None, 8) for make in (vanilla, gated)
+    ]
+    trials = [
+        record
+        for cell, width in zip(cells, (13, 12, 12, 12), strict=True)
+        for record in runs(cell, (0.5,) * 4, hidden_dim=width)
+    ]
+    table = build_table(load_results(write_study(tmp_path, cells, trials)))
+    faces = {entry.summary.cell.id: entry.faces for entry in table.entries}
+    assert faces == {"vanillaNone": None, "gatedNone": "vanillaNone", "vanilla8": None, "gated8": "vanilla8"}
+
+
 def test_a_gated_model_faces_the_vanilla_one_of_its_other_settings(tmp_path: Path) -> None:
     models = [
         of_precision(make("zinc", "gcn", seeds=[1, 2]), precision, readout="mean")
