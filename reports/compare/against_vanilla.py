@@ -130,6 +130,8 @@ def _test(gated: CellSummary, vanilla: CellSummary) -> Outcome:
     missing = [summary.asked - summary.finished for summary in (gated, vanilla)]
     if any(missing) or gated.test is None or vanilla.test is None:
         return Outcome(reason=f"incomplete: {_lacking(sides, missing)}")
+    if gated.data != vanilla.data:  # whose folds of one number are not one fold
+        return Outcome(reason=f"not the same data: {gated.data} and {vanilla.data}")
     outcome = _test_runs(_values(gated), _values(vanilla), sides)
     if outcome.difference is None:
         return outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -14,6 +15,7 @@ from reports.summary.labels import Label, is_vanilla_cell, label_cells
 from reports.summary.marks import Mark, best_cells, mark
 from reports.summary.summarise import CellSummary, summarise, trials_outside_plan
 from reports.words.prose import Note, Text, caption, notes
+from study.counted import counted
 
 Value = TypeVar("Value")
 
@@ -71,6 +73,7 @@ def build_table(results: StudyResults) -> ResultTable:
         blocks=blocks,
         notes=(
             *_other_sizes(results, summaries),
+            *_different_data(summaries),
             *_undecided(labelled),
             *notes(labelled, trials_outside_plan(results)),
         ),
@@ -95,6 +98,24 @@ def _other_sizes(results: StudyResults, summaries: Sequence[CellSummary]) -> tup
     ]
     items: tuple[Text, ...] = tuple((f"{used.title}: {amount_text(used)}",) for _, used in other)
     return (Note(heading=OTHER_SIZES, items=items, about=tuple(dataset for dataset, _ in other)),) if other else ()
+
+
+DIFFERENT_DATA = "Run on different data, by fingerprint, and marked and tested against models on the same alone:"
+"""Heading of the note on datasets of which there are two versions or more."""
+
+
+def _different_data(summaries: Sequence[CellSummary]) -> tuple[Note, ...]:
+    of_dataset: dict[str, list[CellSummary]] = {}
+    for summary in summaries:
+        if summary.data is not None:
+            of_dataset.setdefault(summary.cell.dataset, []).append(summary)
+    told: dict[str, Text] = {}
+    for dataset, group in of_dataset.items():
+        counts = Counter(summary.data for summary in group)
+        if len(counts) > 1:
+            models = " and ".join(f"{data} ({counted(count, 'model')})" for data, count in counts.items())
+            told[dataset] = (f"{group[0].cell.dataset_title}: {models}",)
+    return (Note(heading=DIFFERENT_DATA, items=tuple(told.values()), about=tuple(told)),) if told else ()
 
 
 UNDECIDED = "Neither marked nor compared, since of the vanilla models two or more are equally near:"

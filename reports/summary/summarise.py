@@ -80,6 +80,7 @@ class CellSummary:
         test, train: spread over those runs; ``train`` is None where a run has no train metric.
         last_epoch: mean 0-based index of the last epoch: completed epochs - 1.
         runs: those runs, in the plan's order of seeds and folds.
+        data: fingerprint of the data that they ran on; None without a run.
         gaps: the runs asked for that gave no number; they enter no mean.
         set_aside: confirm trials on record that do not count: of other configurations, data, seeds or folds.
     """
@@ -91,6 +92,7 @@ class CellSummary:
     train: Spread | None
     last_epoch: float | None
     runs: tuple[Run, ...]
+    data: str | None
     gaps: tuple[Gap, ...]
     set_aside: int
 
@@ -150,6 +152,7 @@ def _summarise_cell(cell: PlanCell, trials: Sequence[Trial]) -> CellSummary:
         train=_spread_or_none(train) if len(train) == len(usable) else None,
         last_epoch=statistics.fmean(trial.num_epochs - 1 for trial in usable) if usable else None,
         runs=finished,
+        data=usable[0].data_fingerprint if usable else None,
         gaps=tuple(Gap(seed=run[0], fold=run[1], reason=reason) for run, reason in reasons.items() if reason),
         set_aside=len(confirm) - sum(run in runs for run in cell.asked),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.layout.result_table import OTHER_SIZES, UNDECIDED, ResultTable, build_table
+from reports.layout.result_table import DIFFERENT_DATA, OTHER_SIZES, UNDECIDED, ResultTable, build_table
 from reports.records.load import StudyResults, given_once, load_results
 from reports.records.plan import ResultsError
 from reports.summary.marks import Bold
@@ -21,6 +21,9 @@ from reports.words.prose import caption, notes
 if TYPE_CHECKING:  # read only where a layout is asked for
     from reports.grid import Grid
     from reports.layout.layout_file import Layout
+
+_KEPT = (OTHER_SIZES, DIFFERENT_DATA, UNDECIDED, GIVEN_WAY)
+"""Headings of notes that a table in the shape of a layout has too, of what it shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +132,7 @@ def _laid_out(table: ResultTable, layout: Layout, bold: Bold) -> Grid:
     labelled = [(cell.summary, cell.label) for cell in filled.cells if cell.summary]
     words = caption(layout.title, [summary for summary, _ in labelled], bold, layout.columns)
     shown = {name for summary, _ in labelled for name in (summary.cell.id, summary.cell.dataset)}
-    kept = [note.only(shown) for note in table.notes if note.heading in (OTHER_SIZES, UNDECIDED, GIVEN_WAY)]
+    kept = [note.only(shown) for note in table.notes if note.heading in _KEPT]
     # Trials of no cell are told below the table of all cells: they are of no row here.
     return lay_out(filled, words, [*notes(labelled, 0, layout.columns), *(note for note in kept if note.items)])
 

@@ -318,6 +318,17 @@ class TestCells:
         (found,) = compared(tmp_path, [base, bi], trials)
         assert found.outcome == Outcome(reason="the two were not run from the same seeds on the same folds")
 
+    def test_folds_of_other_data_are_not_paired(self, tmp_path: Path) -> None:
+        base, bi = (make("enzymes", "gcn", seeds=[41], folds=[0, 1, 2]) for make in (vanilla, gated))
+        trials = [trial(base, 41, test, fold=fold) for fold, test in enumerate((0.5, 0.6, 0.55))]
+        others = [trial(bi, 41, test, fold=fold) for fold, test in enumerate((0.6, 0.7, 0.66))]
+        (found,) = compared(tmp_path / "same", [base, bi], [*trials, *others])
+        assert found.outcome.method == "paired t"
+        (found,) = compared(
+            tmp_path / "other", [base, bi], [*trials, *(replace(one, data_fingerprint="ee") for one in others)]
+        )
+        assert found.outcome == Outcome(reason="not the same data: ee and 0f")
+
     def test_nan_is_no_number(self, tmp_path: Path) -> None:
         base, bi = vanilla("zinc", "gcn"), gated("zinc", "gcn")
         (found,) = compared(tmp_path, [base, bi], [*runs(base, [1, 2, 3, 4]), *runs(bi, [1, 2, 3, math.nan])])

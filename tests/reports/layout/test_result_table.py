@@ -1,13 +1,14 @@
 """Which cells face each other, what they are called, and which are bold or red."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_studies import Cell, gated, runs, trial, vanilla, write_study, write_used_data
 
-from reports.layout.result_table import OTHER_SIZES, UNDECIDED, ResultTable, build_table
+from reports.layout.result_table import DIFFERENT_DATA, OTHER_SIZES, UNDECIDED, ResultTable, build_table
 from reports.records.load import load_results
 from reports.summary.labels import BACKBONE_NAMES
 from reports.summary.marks import Mark
@@ -359,6 +360,21 @@ def test_data_of_another_size_than_the_papers_is_told_below_the_table(
     results = load_results(write_used_data(tmp_path, title, train=train, val=100, test=100))
     noted = [note for note in build_table(results).notes if note.heading == OTHER_SIZES]
     assert [plain(part) for note in noted for item in note.items for part in item] == told
+
+
+def test_models_on_different_data_are_told_and_neither_bold_nor_red(tmp_path: Path) -> None:
+    """As of two studies in one table, of which one prepared its data from another seed."""
+    cells = [vanilla("enzymes", "gcn"), gated("enzymes", "gcn"), gated("enzymes", "gcn", "dense")]
+    trials = [record for cell, test in zip(cells, (0.5, 0.6, 0.7), strict=True) for record in runs(cell, [test] * 4)]
+    same = build_table(load_results(write_study(tmp_path / "same", cells, trials)))
+    assert marks(same) == [PLAIN, BETTER, BEST]
+    assert DIFFERENT_DATA not in [note.heading for note in same.notes]
+    other = [replace(record, data_fingerprint="ee") if record.test_metric == 0.7 else record for record in trials]
+    table = build_table(load_results(write_study(tmp_path / "other", cells, other)))
+    assert marks(table) == [PLAIN, BETTER, PLAIN]
+    (note,) = (note for note in table.notes if note.heading == DIFFERENT_DATA)
+    assert note.items == (("ENZYMES: 0f (2 models) and ee (1 model)",),)
+    assert note.about == ("enzymes",)
 
 
 def test_of_a_study_that_kept_nothing_of_its_data_nothing_is_told(tmp_path: Path) -> None:
