@@ -153,8 +153,20 @@ def grid(space: Space) -> list[dict[str, Value]]:
 
 
 def width_corners(space: Space) -> list[dict[str, Value]]:
-    """Configurations among which the narrowest, the widest, the smallest and the largest model are."""
+    """Configurations among which the narrowest and the widest model are, and, of a given width, the least and largest.
+
+    A width that is solved from a budget takes steps: beside :func:`between_corners` a model may be larger or smaller.
+    """
     return _corners(space, _WIDTH_KEYS)
+
+
+def between_corners(space: Space) -> list[str]:
+    """Keys of ranges with whole numbers between their ends that decide the width or the number of parameters."""
+    return [
+        parameter.key
+        for parameter in space.parameters
+        if parameter.key in _WIDTH_KEYS and parameter.domain.bounds is not None and len(parameter.all_values) > 2
+    ]
 
 
 def rate_corners(space: Space) -> list[dict[str, Value]]:

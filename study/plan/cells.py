@@ -52,7 +52,8 @@ class Cell:
         arms: the arm values that exist in it.
         settings: arms and fixed values that exist in it, and the defaults of gate keys.
         space: what is searched; its parameters are empty where there is nothing to search.
-        hidden_dim: of the models that can be sampled, and params: of these models.
+        hidden_dim: of the models that can be sampled, and params: of those at the ends of what is searched. Of a width
+            that is solved from the budget, models between the ends may have more parameters or fewer.
         trials: of its search; 0 where nothing is searched.
         search_seed, search_fold: of every search trial; the fold is None on datasets with one split.
         seeds, folds: of its confirm trials; folds are None on datasets with one split.

@@ -11,6 +11,7 @@ from rich.text import Text
 from study.counted import counted
 from study.plan.cells import Cell, StudyPlan
 from study.plan.hours import Estimate, estimate_json
+from study.space import between_corners
 from study.spec.domains import Domain
 from study.spec.source import value_text
 
@@ -19,7 +20,7 @@ PLAN_FORMAT = 1
 
 
 def plan_json(plan: StudyPlan, estimate: Estimate | None = None) -> list[dict[str, Any]]:
-    """Every cell in full. ``hidden_dim`` and ``params`` are ``[least, greatest]`` where they depend on the search.
+    """Every cell in full; what depends on the search is ``[least, greatest]``, ``params`` at the ends of its ranges.
 
     ``estimate``, if there is one, adds ``effort``: epochs and, where they are known, hours.
     """
@@ -121,6 +122,7 @@ def _below(plan: StudyPlan) -> list[Text]:
     for cell in plan.cells:
         lines = [_semantics(cell)] if cell.semantics is not None else []
         lines += [f"search {parameter.key} in {_domain_text(parameter.domain)}" for parameter in cell.space.parameters]
+        lines += _between_ends(cell)
         # At the rung of the last epoch there is nothing left to prune.
         rungs = " ".join(str(rung) for rung in cell.rungs if rung < cell.max_epochs)
         lines.append(f"train up to {counted(cell.max_epochs, 'epoch')}" + (f"; prune after {rungs}" if rungs else ""))
@@ -131,6 +133,14 @@ def _below(plan: StudyPlan) -> list[Text]:
         Text(f"{'every cell' if count == total else f'{count} of {total} cells'}: {line}")
         for line, count in cells_of.items()
     ]
+
+
+def _between_ends(cell: Cell) -> list[str]:
+    """Where the parameters of the table are not all that there can be."""
+    ranges = between_corners(cell.space)
+    if not ranges or (cell.setting("budget") is None and "budget" not in ranges):
+        return []
+    return [f"params are those at the ends of {' and '.join(ranges)}; between, up to the budget, others occur"]
 
 
 def _semantics(cell: Cell) -> str:

@@ -12,7 +12,7 @@ from ray.tune.schedulers import AsyncHyperBandScheduler
 from rich.console import Console
 
 from study.plan import plan, plan_document, plan_json, render_plan
-from study.plan.cells import Cell
+from study.plan.cells import Cell, StudyPlan
 from study.plan.rungs import milestones
 from study.spec import AshaSpec, read_study
 
@@ -313,6 +313,24 @@ def test_rendered_plan_fits_100_columns() -> None:
     assert "6 of 10 cells: search batch_size in choice [64, 128] where placement is none or [2, 4]" in lines
     assert "every cell: train up to 12 epochs; prune after 2 6" in lines
     assert "10 cells, 80 search trials, 40 confirm trials" in lines
+
+
+def test_parameters_between_the_ends_of_a_range_are_told_to_occur() -> None:
+    """On the way from K = 2 to 16 the width goes down in steps, and before each a model has the most parameters."""
+    largest = max(digits_gcn_params(widest(clusters), clusters) for clusters in range(2, 17))
+    planned = plan(read_study(QUICK))
+    gated = planned.cells[1]
+    assert (gated.id, gated.params.high) == ("digits-gcn-boosting-L4-100k", digits_gcn_params(widest(2), 2))
+    assert gated.params.high < largest <= 100_000
+    told = "params are those at the ends of num_clusters; between, up to the budget, others occur"
+    assert told in rendered(planned)
+    assert told not in rendered(plan(read_study(QUICK.replace("budget: 100000", "hidden_dim: 70"))))
+
+
+def rendered(planned: StudyPlan) -> str:
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(render_plan(planned))
+    return console.export_text()
 
 
 def test_one_of_a_thing_is_told_as_one() -> None:
