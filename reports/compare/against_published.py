@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from reports.compare.against_vanilla import independent_values
 from reports.compare.inference import ROUNDING, Outcome, welch_of_printed
 from reports.layout.result_table import ResultTable, build_table
 from reports.published.protocol_flags import Flag, OurSide, gated_layers, model_flags, other_flags, paper_flags
@@ -15,7 +16,7 @@ from reports.published.rows import OtherRow, PaperRow, benchmark_rows, later_row
 from reports.records.load import StudyResults, Trial
 from reports.records.used_data import UsedData
 from reports.summary.labels import Label
-from reports.summary.summarise import CellSummary, current_configuration
+from reports.summary.summarise import CellSummary, current_configuration, spread
 from reports.words.units import scale_of
 
 BENCHMARK_RUNS = 4
@@ -37,7 +38,8 @@ class BesidePublished:
         counterpart: whether the row is of this very model: depth, place and kind of the gate, no departing setting;
             else it is the nearest row that there is, and ``flags`` say why.
         printed_mean, printed_std, printed_runs: of the row; None where its source does not say.
-        outcome: ours - printed, and Welch's p-value from both means and standard deviations (ddof 0).
+        outcome: ours - printed, and Welch's p-value from both means and standard deviations (ddof 0). Several seeds on
+            a fold are one value of it, as against vanilla models: they say nothing new about folds.
         flags: every setting that is known to differ.
         data_fingerprint: names the data of our runs, which records cannot tell from the published row's; None: no runs.
     """
@@ -210,5 +212,6 @@ def _outcome(summary: CellSummary, metric: str, mean: float, std: float | None, 
         return Outcome(reason=f"incomplete: {summary.finished} of {summary.asked} runs")
     if std is None or runs is None:
         return Outcome(difference=summary.test.mean - mean, reason="the printed spread or number of runs is not known")
-    ours = (summary.test.mean, summary.test.std or 0.0, summary.finished)
+    values = independent_values(summary)
+    ours = (summary.test.mean, spread(values).std or 0.0, len(values))
     return welch_of_printed(ours, (mean, std, runs), sides=("own", "published"))

@@ -47,6 +47,11 @@ OUTSIDE = (
     "them is not marked."
 )
 
+SEEDS_ON_FOLDS = (
+    "Where ours ran from several seeds on each of several folds, p counts the mean of each fold as one run: further "
+    "seeds say nothing new about folds."
+)
+
 DATA = (
     "Records name their data by a fingerprint. Whether these are the published graphs and splits is not marked above, "
     "and whether they are all of them only where their number is known:"
@@ -128,7 +133,9 @@ def _notes(rows: Sequence[BesidePublished]) -> list[Note]:
         Note(heading="Sources:", items=_sources(rows)),
     ]
     outside = [Note(heading=OUTSIDE)] if any(row.kind != "paper" for row in rows) else []
-    return [*outside, *(note for note in notes if note.items)]
+    cells = [row.summary.cell for row in rows]
+    averaged = any(cell.folds is not None and min(len(cell.folds), len(cell.seeds)) > 1 for cell in cells)
+    return [*outside, *([Note(heading=SEEDS_ON_FOLDS)] if averaged else []), *(note for note in notes if note.items)]
 
 
 def _not_compared(rows: Sequence[BesidePublished]) -> tuple[Text, ...]:

@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from scipy.stats import t
 
 from reports.compare.against_published import BesidePublished, beside_published
+from reports.compare.published_table import SEEDS_ON_FOLDS, published_grid
 from reports.published.protocol_flags import flags_text, gated_layers
 from reports.published.rows import PaperRow, paper_protocols, paper_rows
 from reports.records.load import load_results
@@ -57,6 +58,21 @@ class TestNumbers:
         # 0.395 + 0.010 is 0.011 above what is printed, and so are the two spreads, 0.005 and 0.006, together.
         tests = [value + shift for value in (0.39, 0.40, 0.39, 0.40)]
         assert zinc(tmp_path, dict(zip(SEEDS, tests, strict=True))).within_spread is within
+
+    def test_seeds_on_a_fold_are_one_value_of_it(self, tmp_path: Path) -> None:
+        """Seeds that repeat what the first one found on each fold are no further evidence."""
+        tests = [0.60, 0.70, 0.65, 0.62, 0.68, 0.66, 0.64, 0.63, 0.67, 0.69]
+        p_values = []
+        for seeds in ([41], [41, 95, 12, 35]):
+            cell = vanilla("enzymes", "gcn", seeds=seeds, folds=list(range(10)))
+            trials = [configured(trial(cell, seed, test, fold=f)) for seed in seeds for f, test in enumerate(tests)]
+            results = load_results(write_study(tmp_path / str(len(seeds)), [cell], trials))
+            (row,) = beside_published(results)
+            p_values.append(row.outcome.p_value)
+            told = [note.heading for note in published_grid([row]).notes]
+            assert (SEEDS_ON_FOLDS in told) is (len(seeds) > 1)
+        assert p_values[0] is not None
+        assert p_values[1] == pytest.approx(p_values[0])
 
     def test_where_the_spreads_are_equal_it_is_where_p_crosses(self) -> None:
         # Difference 2 s from two times four runs with standard deviation s of ddof 0.
