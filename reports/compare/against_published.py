@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reports.compare.against_vanilla import independent_values
-from reports.compare.inference import ROUNDING, Outcome, welch_of_printed
+from reports.compare.inference import Outcome, welch_of_printed
 from reports.layout.result_table import ResultTable, build_table
 from reports.published.protocol_flags import Flag, OurSide, gated_layers, model_flags, other_flags, paper_flags
 from reports.published.rows import OtherRow, PaperRow, benchmark_rows, later_rows, paper_rows
 from reports.records.load import StudyResults, Trial
 from reports.records.used_data import UsedData
 from reports.summary.labels import Label
-from reports.summary.summarise import CellSummary, current_configuration, spread
+from reports.summary.summarise import ROUNDING, CellSummary, current_configuration, spread
 from reports.words.units import scale_of
 
 BENCHMARK_RUNS = 4

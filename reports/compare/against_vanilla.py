@@ -19,7 +19,7 @@ from reports.compare.inference import (
     welch_of_printed,
 )
 from reports.published.rows import PaperRow, paper_rows
-from reports.summary.summarise import CellSummary
+from reports.summary.summarise import CellSummary, difference_of_means
 from study.counted import counted
 
 if TYPE_CHECKING:  # the layout may ask this module which differences are significant
@@ -135,8 +135,8 @@ def _test(gated: CellSummary, vanilla: CellSummary) -> Outcome:
     outcome = _test_runs(_values(gated), _values(vanilla), sides)
     if outcome.difference is None:
         return outcome
-    # That of the means in the table, which are exact before their one rounding: equal cells differ by 0.
-    return replace(outcome, difference=gated.test.mean - vanilla.test.mean)
+    # That of the means in the table: equal cells differ by 0.
+    return replace(outcome, difference=difference_of_means(gated.test, vanilla.test))
 
 
 def _test_runs(ours: Values, theirs: Values, sides: Sides) -> Outcome:

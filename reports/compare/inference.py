@@ -15,6 +15,8 @@ import scipy.stats
 from statsmodels.stats.meta_analysis import effectsize_smd
 from statsmodels.stats.multitest import multipletests
 
+from reports.summary.summarise import ROUNDING
+
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
 BOOTSTRAP_FROM = 10
@@ -22,9 +24,6 @@ RESAMPLES = 9999
 BOOTSTRAP_SEED = 20_000
 LARGEST_BATCH = 2_000_000
 """Numbers that one step of a bootstrap holds."""
-
-ROUNDING = 1e-12
-"""Spread, as a share of the largest value, up to which values count as equal: above what arithmetic itself leaves."""
 
 SMALLEST = 1e-150
 """Spread up to which its square may vanish from arithmetic."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Literal
 
-from reports.summary.summarise import CellSummary
+from reports.summary.summarise import CellSummary, difference_of_means
 
 Bold = Literal["paper", "significant"]
 """Which cells are bold: those with a better mean, or those whose better mean survives Holm's correction."""
@@ -77,9 +77,8 @@ def better(left: CellSummary, right: CellSummary) -> bool:
     """Whether ``left``'s mean test metric is strictly better than ``right``'s, both being complete and on one data."""
     if not (left.test and right.test and _may_be_marked(left) and _may_be_marked(right)) or left.data != right.data:
         return False
-    if left.cell.direction == "min":
-        return left.test.mean < right.test.mean
-    return left.test.mean > right.test.mean
+    difference = difference_of_means(left.test, right.test)
+    return difference < 0 if left.cell.direction == "min" else difference > 0
 
 
 def best_cells(summaries: Sequence[CellSummary]) -> frozenset[str]:

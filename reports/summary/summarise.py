@@ -19,6 +19,9 @@ SEARCHABLE = ("placement", "gate", "layers", "budget", "num_clusters", "sigma_m"
 MAX_REASON = 160
 """Characters of a reason shown below a table; the record holds the whole."""
 
+ROUNDING = 1e-12
+"""Difference, as a share of the values, up to which they count as equal: above what arithmetic itself leaves."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
@@ -118,6 +121,14 @@ def spread(values: Sequence[float]) -> Spread:
     """Mean and population standard deviation of one or more values, the same in whatever order they come."""
     # mean, unlike fmean, is exact before its one rounding: three times 0.1 is 0.1, so equal cells stay equal.
     return Spread(mean=statistics.mean(values), std=statistics.pstdev(values) if len(values) > 1 else None)
+
+
+def difference_of_means(left: Spread, right: Spread) -> float:
+    """``left`` - ``right``; 0 where only rounding parts them.
+
+    As many graphs may be right in all, spread over the folds otherwise: the share of each fold was rounded by itself.
+    """
+    return 0.0 if math.isclose(left.mean, right.mean, rel_tol=ROUNDING) else left.mean - right.mean
 
 
 def summarise(results: StudyResults) -> tuple[CellSummary, ...]:
