@@ -171,12 +171,11 @@ def _is_other_vanilla(bilateral: CellSummary, other: CellSummary) -> bool:
 
 
 def _is_twin(bilateral: CellSummary, other: CellSummary) -> bool:
+    planned = ("dataset", "backbone", "semantics", "departures", "pos_enc_dim", "other_settings")
     same = ("layers", "hidden_dim", "placement", "num_clusters", "unsupervised_weight")
     return (
         other.chosen.gate == "uniform"
-        and (other.cell.dataset, other.cell.backbone) == (bilateral.cell.dataset, bilateral.cell.backbone)
-        and other.cell.departures == bilateral.cell.departures
-        and other.cell.other_settings == bilateral.cell.other_settings
+        and all(getattr(other.cell, key) == getattr(bilateral.cell, key) for key in planned)
         and all(getattr(other.chosen, key) == getattr(bilateral.chosen, key) for key in same)
     )
 

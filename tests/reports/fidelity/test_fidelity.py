@@ -68,6 +68,19 @@ def test_three_tests_of_a_gate_and_their_correction(tmp_path: Path) -> None:
     assert control.span == GateSpan(low=0.93, high=1.12)
 
 
+@pytest.mark.parametrize(("key", "value"), [("semantics", "paper"), ("pos_enc_dim", 8)])
+def test_an_arm_of_another_reading_or_other_encodings_is_no_control(tmp_path: Path, key: str, value: object) -> None:
+    other = {**UNIFORM_GATE, "id": "other", key: value}
+    trials = [*protocol_runs(other, UNIFORM), *protocol_runs(GATED, BILATERAL)]
+    write_study(tmp_path / "alone", [other, GATED], trials)
+    trials += protocol_runs(UNIFORM_GATE, UNIFORM)
+    write_study(tmp_path / "both", [other, GATED, UNIFORM_GATE], trials)
+    alone, both = (study.controls[0].uniform for study in fidelity(tmp_path))
+    assert alone is None
+    assert both is not None
+    assert both.summary.cell.id == UNIFORM_GATE["id"]
+
+
 def test_a_gain_that_the_uniform_arm_has_too_is_not_the_gates(tmp_path: Path) -> None:
     page = render_fidelity(fidelity(made_folder(tmp_path)))
     assert "*bi*-GCN with its gate and without it **cannot be told apart**" in page
