@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from reports.pictures.material import DrawnCell, Material
 from reports.pictures.names import backbone_name, panel_title
 from reports.pictures.picture import Drawn, in_pictures, left_out
 from reports.pictures.response import SETTINGS, SPOKEN, draw_baselines, places_of, scale_axis
-from reports.pictures.style import BILATERAL, legend, metric_label, panels
+from reports.pictures.style import BILATERAL, UNIFORM, legend, metric_label, panels
 from reports.words.plain_text import plain
 from reports.words.units import scale_of
 
@@ -24,6 +24,7 @@ CAPTION = (
     "Test metric of bilateral cells that differ in this alone: mean and population standard deviation over their "
     "confirm runs; hollow where runs are missing. Lines: the uniform gate and the vanilla model."
 )
+OWN_CONTROLS = " Where it differs in this too, the uniform gate is drawn as the bilateral cells are."
 BUDGET_CAPTION = (
     "Test metric by parameter budget, a line for each model: mean and population standard deviation over the confirm "
     "runs; hollow where runs are missing. Depth and, where it is given, K go with the budget."
@@ -85,14 +86,27 @@ def _of_gate(material: Material, key: str) -> Drawn:
     def draw(part: Sequence[Series]) -> Figure:
         figure, axes = panels([_title(series, key) for series in part])
         for series, panel in zip(part, axes, strict=True):
-            _draw_series(panel, series, key, BILATERAL, "mean ± std")
+            places = places_of([getattr(cell.cell, key) for cell in series], key)
+            controls = _own_controls(material, series)
+            _draw_series(panel, series, key, BILATERAL, "mean ± std", places)
+            if controls:
+                _draw_series(panel, controls, key, UNIFORM, "uniform gate", places)
             scale = scale_of(series[0].cell.metric)
-            draw_baselines(panel, material, series[0], _test_mean, scale)
+            draw_baselines(panel, material, series[0], _test_mean, scale, with_uniform=controls is None)
             _finish(panel, series, key)
         legend(figure, axes)
         return figure
 
-    return _drawn(key, CAPTION, found, lacking, draw)
+    own = any(_own_controls(material, series) for series in found)
+    return _drawn(key, CAPTION + (OWN_CONTROLS if own else ""), found, lacking, draw)
+
+
+def _own_controls(material: Material, series: Series) -> Series | None:
+    """The uniform twins of the cells, those with a test metric; None where all cells have the same one, or none."""
+    twins = [material.uniform_twin(cell) for cell in series]
+    if len({None if twin is None else twin.cell.id for twin in twins}) == 1:
+        return None
+    return [twin for twin in twins if twin is not None and twin.entry.summary.test is not None]
 
 
 def _of_budget(material: Material) -> Drawn:
@@ -106,7 +120,8 @@ def _of_budget(material: Material) -> Drawn:
         for group, panel in zip(part, axes, strict=True):
             for series in group:
                 style, name = material.styles[series[0].names.arm], material.legend_name(series[0])
-                _draw_series(panel, series, "budget", style, name)
+                places = places_of([cell.cell.budget or 0 for cell in series], "budget")
+                _draw_series(panel, series, "budget", style, name, places)
             _finish(panel, [cell for series in group for cell in series], "budget")
         legend(figure, axes)
         return figure
@@ -126,10 +141,16 @@ def _drawn(
     )
 
 
-def _draw_series(axes: Axes, series: Series, key: str, style: tuple[str, object, str], name: str) -> None:
+def _draw_series(
+    axes: Axes,
+    series: Series,
+    key: str,
+    style: tuple[str, object, str],
+    name: str,
+    places: Mapping[float | str, float],
+) -> None:
     colour, line, marker = style
     scale = scale_of(series[0].cell.metric)
-    places = places_of([getattr(cell.cell, key) for cell in series], key)
     spreads = [cell.entry.summary.test for cell in series]
     at = [places[getattr(cell.cell, key)] for cell in series]
     means = [scale * spread.mean for spread in spreads if spread]

@@ -139,11 +139,17 @@ def _draw_edge(axes: Axes, places: Sequence[float], height: float, marker: str, 
 
 
 def draw_baselines(
-    axes: Axes, material: Material, cell: DrawnCell, value: Callable[[DrawnCell], float | None], scale: float
+    axes: Axes,
+    material: Material,
+    cell: DrawnCell,
+    value: Callable[[DrawnCell], float | None],
+    scale: float,
+    *,
+    with_uniform: bool = True,
 ) -> None:
     """Lines at the ``value`` of the uniform twin and of the vanilla model of ``cell``, where they have one."""
-    others = (("uniform gate", material.uniform_twin(cell), UNIFORM), ("vanilla", material.facing(cell), VANILLA))
-    for name, other, style in others:
+    twin = material.uniform_twin(cell) if with_uniform else None
+    for name, other, style in (("uniform gate", twin, UNIFORM), ("vanilla", material.facing(cell), VANILLA)):
         level = value(other) if other is not None else None
         if level is not None:
             axes.axhline(scale * level, color=style[0], linestyle=style[1], linewidth=0.9, label=name)

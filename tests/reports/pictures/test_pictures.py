@@ -150,6 +150,29 @@ def test_cells_of_another_reading_or_other_encodings_are_no_series_and_no_contro
     assert [line(panel, "uniform gate")[1][0] for panel in axes] == [0.2, 0.4]
 
 
+@pytest.mark.parametrize(("key", "values"), [("num_clusters", (4, 8)), ("placement", ("boosting", "dense"))])
+def test_a_uniform_gate_that_differs_alike_stands_at_each_value(
+    tmp_path: Path, key: str, values: tuple[object]
+) -> None:
+    """A line at the first one's value had said that the second bilateral cell is better than its control."""
+    cells = [
+        gated("zinc", "gcn", gate=gate, id=f"{gate}-{value}", **{key: value})
+        for gate in ("bilateral", "uniform")
+        for value in values
+    ]
+    tests = (0.30, 0.31, 0.35, 0.20)
+    trials = [record for cell, test in zip(cells, tests, strict=True) for record in runs(cell, (test,) * 4)]
+    found = picture(write_study(tmp_path / "both", cells, trials), f"response-{key}-between-cells")
+    (axes,) = found.figure.axes
+    drawn = {str(bars.get_label()): list(bars.lines[0].get_ydata()) for bars in axes.containers}  # type: ignore[attr-defined]
+    assert drawn == {"mean ± std": pytest.approx([0.30, 0.31]), "uniform gate": pytest.approx([0.35, 0.20])}
+    assert "the uniform gate is drawn as the bilateral cells are" in found.caption
+    # One control alone is that of its own value, not of all.
+    found = picture(write_study(tmp_path / "one", cells[:3], trials), f"response-{key}-between-cells")
+    (axes,) = found.figure.axes
+    assert list(axes.containers[1].lines[0].get_ydata()) == pytest.approx([0.35])  # type: ignore[attr-defined]
+
+
 def batches(layers: int) -> dict[str, object]:
     return {"batch_size": 128 if layers == 4 else 64, "precision": "float32"}
 
