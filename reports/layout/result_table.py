@@ -100,8 +100,10 @@ def _other_sizes(results: StudyResults, summaries: Sequence[CellSummary]) -> tup
     return (Note(heading=OTHER_SIZES, items=items, about=tuple(dataset for dataset, _ in other)),) if other else ()
 
 
-DIFFERENT_DATA = "Run on different data, by fingerprint, and marked and tested against models on the same alone:"
-"""Heading of the note on datasets of which there are two versions or more."""
+DIFFERENT_DATA = (
+    "Run on different data, by fingerprint, or folds, and marked and tested against models on the same alone:"
+)
+"""Heading of the note on datasets of which there are two versions or more, or models on other folds."""
 
 
 def _different_data(summaries: Sequence[CellSummary]) -> tuple[Note, ...]:
@@ -111,11 +113,19 @@ def _different_data(summaries: Sequence[CellSummary]) -> tuple[Note, ...]:
             of_dataset.setdefault(summary.cell.dataset, []).append(summary)
     told: dict[str, Text] = {}
     for dataset, group in of_dataset.items():
-        counts = Counter(summary.data for summary in group)
+        counts = Counter(summary.ground for summary in group)
         if len(counts) > 1:
-            models = " and ".join(f"{data} ({counted(count, 'model')})" for data, count in counts.items())
+            has_other_folds = len({folds for _, folds in counts}) > 1
+            models = " and ".join(
+                f"{data}{f', folds {_listed(folds)}' * has_other_folds} ({counted(count, 'model')})"
+                for (data, folds), count in counts.items()
+            )
             told[dataset] = (f"{group[0].cell.dataset_title}: {models}",)
     return (Note(heading=DIFFERENT_DATA, items=tuple(told.values()), about=tuple(told)),) if told else ()
+
+
+def _listed(folds: Sequence[int]) -> str:
+    return ", ".join(map(str, folds))
 
 
 UNDECIDED = "Neither marked nor compared, since of the vanilla models two or more are equally near:"

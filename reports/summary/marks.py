@@ -74,8 +74,10 @@ FAIRNESS_RULE = (
 
 
 def better(left: CellSummary, right: CellSummary) -> bool:
-    """Whether ``left``'s mean test metric is strictly better than ``right``'s, both being complete and on one data."""
-    if not (left.test and right.test and _may_be_marked(left) and _may_be_marked(right)) or left.data != right.data:
+    """Whether ``left``'s mean test metric is strictly better: of two that are complete, on the same data and folds."""
+    if not (_may_be_marked(left) and _may_be_marked(right) and left.ground == right.ground):
+        return False
+    if left.test is None or right.test is None:
         return False
     difference = difference_of_means(left.test, right.test)
     return difference < 0 if left.cell.direction == "min" else difference > 0
@@ -84,10 +86,10 @@ def better(left: CellSummary, right: CellSummary) -> bool:
 def best_cells(summaries: Sequence[CellSummary]) -> frozenset[str]:
     """Ids of the cells of one dataset that are red: the best, if all of the best have a bilateral gate.
 
-    None where they ran on different data: nobody knows which is the best then.
+    None where they ran on different data or folds: nobody knows which is the best then.
     """
     complete = [summary for summary in summaries if _may_be_marked(summary)]
-    if len({summary.data for summary in complete}) > 1:
+    if len({summary.ground for summary in complete}) > 1:
         return frozenset()
     best = [summary for summary in complete if not any(better(other, summary) for other in complete)]
     if len(complete) > 1 and all(_is_gated(summary) and summary.chosen.gate == "bilateral" for summary in best):

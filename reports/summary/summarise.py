@@ -110,6 +110,11 @@ class CellSummary:
         return self.finished == self.asked
 
     @property
+    def ground(self) -> tuple[str | None, tuple[int, ...]]:
+        """Data and folds that it is measured on: means over others are no measure of the models."""
+        return self.data, tuple(sorted(self.cell.folds or ()))
+
+    @property
     def searched(self) -> tuple[str, ...]:
         """What was searched within the cell: left open by the plan, settled by the records."""
         return tuple(

@@ -396,6 +396,16 @@ def test_models_on_different_data_are_told_and_neither_bold_nor_red(tmp_path: Pa
     assert note.about == ("enzymes",)
 
 
+def test_models_on_different_folds_are_told_and_neither_bold_nor_red(tmp_path: Path) -> None:
+    """Graphs of two folds may be easier than those of all."""
+    cells = [vanilla("enzymes", "gcn", seeds=[41], folds=[0, 1, 2]), gated("enzymes", "gcn", seeds=[41], folds=[0, 1])]
+    trials = [trial(cell, 41, 0.9 - 0.2 * fold, fold=fold) for cell in cells for fold in cell["folds"]]
+    table = build_table(load_results(write_study(tmp_path, cells, trials)))
+    assert marks(table) == [PLAIN, PLAIN]
+    (note,) = (note for note in table.notes if note.heading == DIFFERENT_DATA)
+    assert note.items == (("ENZYMES: 0f, folds 0, 1, 2 (1 model) and 0f, folds 0, 1 (1 model)",),)
+
+
 def test_of_a_study_that_kept_nothing_of_its_data_nothing_is_told(tmp_path: Path) -> None:
     table = table_of(tmp_path, [vanilla("zinc", "gcn", seeds=[1])], [[0.5]])
     assert OTHER_SIZES not in [note.heading for note in table.notes]
