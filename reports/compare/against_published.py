@@ -66,11 +66,13 @@ class BesidePublished:
     def within_spread(self) -> bool | None:
         """Whether the two ranges mean ± standard deviation meet: the difference is no larger than the sum of the two.
 
-        None where one is not known. With four runs a side and equal spreads, this is where Welch's p crosses 0.05.
+        None where one is not known: of a single run, whose spread nobody knows, they surely meet where the printed
+        range holds it, and else may. With four runs a side and equal spreads, this is where Welch's p crosses 0.05.
         """
         if self.difference is None or self.printed_std is None or self.summary.test is None:
             return None
-        return abs(self.difference) <= self.printed_std + (self.summary.test.std or 0.0) + ROUNDING
+        meet = abs(self.difference) <= self.printed_std + (self.summary.test.std or 0.0) + ROUNDING
+        return None if not meet and self.summary.test.std is None else meet
 
     @property
     def name(self) -> str:

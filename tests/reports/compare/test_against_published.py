@@ -102,6 +102,12 @@ class TestNumbers:
         assert (found.within_spread, found.outcome.p_value) == (True, None)
         assert [str(flag) for flag in found.flags] == ["seeds 1 (4)"]
 
+    def test_the_range_of_one_seed_is_not_said_to_be_apart(self, tmp_path: Path) -> None:
+        cell = gated("zinc", "gcn", seeds=[41], num_clusters=9, sigma_m=1.0)
+        found = beside(tmp_path, cell, {41: 0.401}, {"params": 125_651, "hidden_dim": 145})[0]
+        assert found.difference == pytest.approx(0.007)  # beyond the printed 0.006, by less than any usual spread
+        assert found.within_spread is None
+
     def test_another_metric_is_not_compared(self, tmp_path: Path) -> None:
         cell = vanilla("zinc", "gcn", metric="f1", direction="max")
         found = beside(tmp_path, cell, dict.fromkeys(SEEDS, 0.4), {"hidden_dim": 145})[0]
