@@ -2,13 +2,15 @@
 
 :func:`fit` yields after every epoch and can start from what an earlier run saved: the same seed gives the same
 numbers, bit for bit on the same kind of CPU with the same number of threads, whether or not it was interrupted.
-For that no random generator lives from one epoch to the next: the order of an epoch follows from seed and epoch.
+For that no random generator lives from one epoch to the next: the order of an epoch follows from seed and epoch, and so
+does what a layer of the user's own draws from PyTorch's generators, as a dropout.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +19,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from bimp.config import TrialConfig
+from bimp.config import BACKBONES, TrialConfig
 from bimp.data import DataError, GraphBatch, GraphSplit
 from bimp.data.positional import draw_signs, flip_signs
 from bimp.data.source import require_graphs
@@ -32,6 +34,8 @@ from bimp.tasks import task_of
 CHECKPOINT_FORMAT = 1
 SIGNS_SEED = 2**48
 """Keeps the signs of an epoch's positional encodings independent of its order."""
+LAYERS_SEED = 2**49
+"""Keeps what the layers of an epoch draw independent of both."""
 
 RunStatus = Literal["running", "finished", "diverged"]
 """``running``: more epochs follow; ``finished``: the schedule, the last epoch or the time limit ended it."""
@@ -160,12 +164,13 @@ class TrainingRun:
         self.epoch += 1
         trained, validated, cause = None, None, None
         try:
-            if self.on_device is None:
-                trained = self._train(train)
-                validated = evaluate(self.network, self.config, validation, self.device)
-            else:
-                trained = self.on_device.train(self.order(len(train)), self.signs())
-                validated = self.on_device.evaluate()
+            with self._seeded_layers():
+                if self.on_device is None:
+                    trained = self._train(train)
+                    validated = evaluate(self.network, self.config, validation, self.device)
+                else:
+                    trained = self.on_device.train(self.order(len(train)), self.signs())
+                    validated = self.on_device.evaluate()
         except DivergedError as error:
             cause = error
         return self.end_epoch(trained, validated, cause, time.perf_counter() - started)
@@ -237,6 +242,16 @@ class TrainingRun:
 
     def _signs(self) -> torch.Generator:
         return torch.Generator().manual_seed(self._epoch_seed() + SIGNS_SEED)
+
+    @contextmanager
+    def _seeded_layers(self) -> Iterator[None]:
+        """Within it, what layers draw follows from this epoch; PyTorch's generators are afterwards as they were."""
+        if self.config.model.backbone in BACKBONES:  # which draw nothing
+            yield
+            return
+        with torch.random.fork_rng(devices=[] if self.device.type == "cpu" else [self.device]):
+            torch.manual_seed(self._epoch_seed() + LAYERS_SEED)
+            yield
 
     def _epoch_seed(self) -> int:
         return self.config.seed * 1_000_003 + self.epoch

@@ -81,6 +81,37 @@ def test_a_checkpoint_that_is_kept_stays_that_of_its_epoch() -> None:
     assert first == again
 
 
+class Dropping(torch.nn.Module):
+    """A layer of one's own that draws in training."""
+
+    def __init__(self, row_dim: int) -> None:
+        super().__init__()
+        self.map = torch.nn.Linear(row_dim, row_dim)
+        self.dropout = torch.nn.Dropout(0.5)
+
+    def forward(self, h: torch.Tensor, edge_index: torch.Tensor, beta_hat: torch.Tensor | None = None) -> torch.Tensor:
+        messages: torch.Tensor = self.dropout(self.map(h)).index_select(0, edge_index[0])
+        messages = messages if beta_hat is None else messages * beta_hat.unsqueeze(1)
+        return h.index_add(0, edge_index[1], messages)
+
+
+def test_what_a_layer_draws_follows_from_seed_and_epoch() -> None:
+    """Not from what the process has drawn before, nor from an interruption."""
+    config = replace(CONFIG, model=replace(MODEL, backbone=f"{__name__}:Dropping"))
+    train, validation = split(12), split(6, offset=2)
+    expected = list(fit(config, train, validation))
+    torch.manual_seed(7)
+    again = fit(config, train, validation)
+    first = next(again)
+    drawn_outside = torch.rand(3)
+    torch.manual_seed(7)
+    assert torch.equal(torch.rand(3), drawn_outside)
+    assert numbers([first]) == numbers(expected[:1])
+    rest = fit(config, train, validation, checkpoint=through_a_file(first.checkpoint()))
+    assert numbers(list(rest)) == numbers(expected[1:])
+    assert numbers(list(fit(replace(config, seed=95), train, validation))) != numbers(expected)
+
+
 def test_an_ended_checkpoint_yields_nothing() -> None:
     train, validation = split(8), split(4)
     *_, last = fit(CONFIG, train, validation)
