@@ -61,6 +61,7 @@ class CellRun:
         self.confirm_keys: tuple[str, ...] = ()
         self.search_ended = False
         self._superseded: set[str] = set()
+        self._unfinished_confirm: set[str] = set()
         self._spec = spec
         self._fingerprint = fingerprint
         self._searched: dict[str, PlannedTrial] = {}
@@ -136,18 +137,27 @@ class CellRun:
             self._require_sampler().tell(number, outcome)
         self._choose_when_complete()
 
-    def begin(self, entries: list[WrittenEntry], sealed: dict[str, EndedTrial], live: dict[str, TrialRecord]) -> None:
-        """Take up what earlier starts left: the cell's journal, its trials that ended and its unfinished records.
+    def begin(
+        self,
+        entries: list[WrittenEntry],
+        sealed: dict[str, EndedTrial],
+        live: dict[str, TrialRecord],
+        failed: dict[str, EndedTrial],
+    ) -> None:
+        """Take up what earlier starts left: the cell's journal, its trials that ended, are unfinished or failed.
 
         Raises:
             JournalError: an entry holds another trial than this study has now.
         """
-        self.confirmed = {
-            key: ended for key, ended in sealed.items() if ended.phase == "confirm" and ended.cell == self.cell.id
-        }
+        self.confirmed = {key: ended for key, ended in sealed.items() if self._confirms(ended)}
+        self._unfinished_confirm = {key for key, trial in live.items() if self._confirms(trial)}
+        self._unfinished_confirm |= {key for key, trial in failed.items() if self._confirms(trial)}
         for written in entries:
             self._replay(written, sealed, live)
         self._choose_when_complete()
+
+    def _confirms(self, trial: EndedTrial | TrialRecord) -> bool:
+        return trial.phase == "confirm" and trial.cell == self.cell.id
 
     def _replay(self, written: WrittenEntry, sealed: dict[str, EndedTrial], live: dict[str, TrialRecord]) -> None:
         trial, is_new = self._ask_again(written)
@@ -211,6 +221,8 @@ class CellRun:
                 self.tally.add(ended, self.direction)
             else:
                 self._superseded.add(key)
+        # Nobody will end them; on record they would be missing for ever.
+        self._superseded |= self._unfinished_confirm - set(self.confirm_keys)
 
     def _confirm_trials(self) -> list[PlannedTrial]:
         if self._sampler is None:

@@ -6,6 +6,7 @@ whoever has work gets the next free one. State is rebuilt from records and journ
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container
 from dataclasses import replace
@@ -208,13 +209,19 @@ class StudyCoordinator:
 
     def _take_up(self) -> None:
         self._journal.begin()
-        sealed = {ended.key: ended for ended in ended_trials(self._folder.records) if ended.status not in BEGUN_AGAIN}
+        sealed: dict[str, EndedTrial] = {}
+        failed: dict[str, EndedTrial] = {}
+        for ended in ended_trials(self._folder.records):
+            if ended.status not in BEGUN_AGAIN:
+                sealed[ended.key] = ended
+            elif ended.status == "failed":
+                failed[ended.key] = ended
         live = self._unfinished(sealed)
         entries: dict[str, list[WrittenEntry]] = defaultdict(list)
         for written in self._journal.written_entries():
             entries[written.entry.cell].append(written)
         for cell_id, run in self.cells.items():
-            run.begin(entries[cell_id], sealed, live)
+            run.begin(entries[cell_id], sealed, live, failed)
             self._retire(run)
 
     def _unfinished(self, sealed: Container[str]) -> dict[str, TrialRecord]:
@@ -233,7 +240,7 @@ class StudyCoordinator:
         return records
 
     def _retire(self, run: CellRun) -> None:
-        """Take confirm records of a configuration that lost its place out of the tables; they stay on record."""
+        """Take confirm trials of a configuration that lost its place out of the study; they stay on record."""
         reason = (
             "the search was extended and chose another configuration"
             if run.cell.trials
@@ -244,5 +251,12 @@ class StudyCoordinator:
 
 
 def _supersede(folder: ResultsFolder, keys: set[str], reason: str) -> None:
-    for record in list(read_records(folder.records, keys=keys)):
-        write_record(replace(record, status="superseded", reason=reason), folder.record(record.key))
+    sealed = {record.key: record for record in read_records(folder.records, keys=keys)}
+    for key in sorted(keys):
+        # A failed trial that was under way again has both.
+        record = newest_record(folder, key) or sealed.get(key)
+        if record is not None:
+            ended_at = time.time() if record.ended_at is None else record.ended_at
+            superseded = record.sealed("superseded", reason, ended_at)
+            write_record(superseded, folder.record(key))
+            clear_away(superseded, folder)

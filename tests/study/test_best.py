@@ -138,7 +138,7 @@ def of_file(text: str) -> list[set[TrialConfig]]:
     found = []
     for cell in planned.cells:
         run = CellRun(cell, spec, "data")
-        run.begin([], {}, {})
+        run.begin([], {}, {}, {})
         found.append({trial.config for trial in iter(run.next_confirm, None)})
     return found
 

@@ -441,6 +441,40 @@ def test_an_extended_search_that_chooses_anew_retires_the_old_confirm_trials(fol
     assert (view.ended, view.total) == (64, 64)
 
 
+@pytest.mark.parametrize("left", ["failed", "under way", "failed and under way again"])
+def test_confirm_trials_that_had_not_ended_are_retired_too(folder: ResultsFolder, left: str) -> None:
+    """One that failed, or was under way when the run was stopped, is neither missing nor to be gone on with."""
+    workers = start(folder, study(**{"trials: 8": "trials: 4"}))
+    unfinished = set()
+    while (trial := workers.begin()) is not None:
+        if trial.phase == "confirm" and trial.config.seed == 41:
+            unfinished.add(trial.key)
+            workers.epoch(trial)
+            if left != "under way":
+                workers.coordinator.end(trial.key, "its worker was lost")
+        else:
+            while workers.epoch(trial):
+                pass
+    if left == "failed and under way again":
+        again = start(folder, study(**{"trials: 8": "trials: 4"}))
+        for _ in unfinished:
+            trial = again.begin()
+            assert trial is not None
+            assert trial.key in unfinished
+            again.epoch(trial)
+    assert set(folder.live_keys()) == unfinished
+    workers = start(folder, study(**{"trials: 8": "trials: 30"}))
+    assert workers.run(slots=2)
+    after = records(folder)
+    assert {after[key].status for key in unfinished} == {"superseded"}
+    epochs = 2 if left == "failed and under way again" else 1
+    assert {after[key].num_epochs for key in unfinished} == {epochs}
+    assert folder.live_keys() == []
+    confirmed = [r for r in after.values() if r.phase == "confirm" and r.status != "superseded"]
+    assert sorted(r.seed for r in confirmed) == [41, 41, 95, 95]
+    assert start(folder, study(**{"trials: 8": "trials: 30"})).coordinator.done
+
+
 def test_other_data_retires_the_confirm_trials_of_a_cell_that_searches_nothing(folder: ResultsFolder) -> None:
     spec = read_study(
         "{name: one, arms: {dataset: digits, backbone: gcn, hidden_dim: 10, layers: 2}, fixed: {max_epochs: 1}}"
