@@ -153,6 +153,10 @@ def _check_conditions_in(variant: Variant, key: str, domain: Domain) -> None:
             raise refused_at(path, f"a condition on {name}", "a key that stands in arms, space or fixed")
         if section == "space" and order.index(name) >= order.index(key):
             raise refused_at(path, f"a condition on {name}", f"a key that is sampled before {key}")
+        if section == "space" and variant.space[name].is_continuous:
+            # It would hold in no trial, and the key would never be searched.
+            expected = f"a key of single values; make {name} a choice"
+            raise refused_at(path, f"a condition on {name}, which has a continuous range", expected)
         _check_possible(variant, name, path, values)
 
 

@@ -118,6 +118,12 @@ BROKEN_COMBINATIONS = {
         "f.yaml:9: space.sigma_m.when.num_clusters: found a condition on num_clusters, "
         "expected a key that is sampled before sigma_m",
     ),
+    "condition on a continuous range": (
+        "{int: [2, 16]}",
+        "{int: [2, 16], when: {sigma_m: [0.5, 2.0]}}",
+        "f.yaml:10: space.num_clusters.when.sigma_m: found a condition on sigma_m, which has a continuous range, "
+        "expected a key of single values; make sigma_m a choice",
+    ),
     "condition that never holds": (
         "{int: [2, 16]}",
         "{int: [2, 16], when: {backbone: gated_gcn}}",
