@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bimp.once import differentiable_once
 from bimp.padding import RealRows
 
 
@@ -126,7 +127,7 @@ class _NormalisedByReal(torch.autograd.Function):
         return torch.addcmul(bias, normalised, weight), mean, variance
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         normalised, weight, inverse_std, real, shares = ctx.saved_tensors
         grad = torch.where(real, grad, 0)

@@ -10,6 +10,7 @@ from torch import Tensor
 from bimp.adjacency import Adjacency
 from bimp.kernels.room import first_rows, starts_with_room
 from bimp.kernels.segments import dots_along_edges, sparse, sum_from_destinations, sum_of_runs
+from bimp.once import differentiable_once
 
 MOST_EDGES_A_NODE = 4
 """Edges into a node, on average, up to which one operator finds a maximum and its place fastest."""
@@ -42,7 +43,7 @@ class _EdgeSums(torch.autograd.Function):
         return sums.add_(at_destination.index_select(0, adjacency.destination))
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         adjacency: Adjacency = ctx.adjacency
         grad = grad.contiguous()
@@ -64,7 +65,7 @@ class _NeighbourSumWithRoom(torch.autograd.Function):
         return first_rows(sums, adjacency.num_nodes)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, weights = ctx.saved_tensors
         grad = grad.contiguous()
@@ -98,7 +99,7 @@ class _RectifiedNeighbourMax(torch.autograd.Function):
         return largest
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, weights, largest, edge = ctx.saved_tensors
         adjacency: Adjacency = ctx.adjacency

@@ -18,6 +18,7 @@ from bimp.head_runs import HeadRuns
 from bimp.kernels.exponential import exp_
 from bimp.kernels.room import empty_like_with_room, first_rows, starts_with_room
 from bimp.kernels.segments import dots_of_runs, sparse, sum_of_runs
+from bimp.once import differentiable_once
 
 MOST_UNUSED = 1 / 8
 """Unused columns of a node's row, for each of its values, that cost less than a copy of the values does."""
@@ -109,7 +110,7 @@ class _Attend(torch.autograd.Function):
         return _sums_by_head(columns.rows_of_heads(mapped), weights, runs).view(-1, columns.values)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         mapped, beta_hat, attention = ctx.saved_tensors
         columns: HeadColumns = ctx.columns

@@ -18,6 +18,7 @@ from bimp.edge_blocks import Block
 from bimp.kernels.linear import gradient_of_map, product
 from bimp.kernels.room import empty_like_with_room, empty_with_room
 from bimp.kernels.segments import sum_of_both_ends, sum_of_runs
+from bimp.once import differentiable_once
 from bimp.row_norm import RowNorm
 
 
@@ -106,7 +107,7 @@ class _EdgeGates(torch.autograd.Function):
         return aggregate + mapped[:, 3 * raw.shape[1] :], new_e_hat
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad_nodes: Tensor | None, grad_new: Tensor | None) -> tuple[Tensor | None, ...]:
         saved = _Saved(*ctx.saved_tensors)
         if grad_nodes is None:

@@ -18,6 +18,7 @@ from bimp.edge_blocks import BLOCK_EDGES
 from bimp.kernels.linear import gradient_of_map, product
 from bimp.kernels.room import empty_with_room
 from bimp.kernels.segments import sum_of_both_ends, sum_of_runs
+from bimp.once import differentiable_once
 
 
 def edge_scores(
@@ -71,7 +72,7 @@ class _EdgeScores(torch.autograd.Function):
         return scores
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         mapped, second_weight, third_weight, hidden = ctx.saved_tensors
         adjacency: Adjacency = ctx.adjacency

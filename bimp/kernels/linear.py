@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.room import MULTIPLE, empty_with_room, first_rows, with_room
+from bimp.once import differentiable_once
 
 FEWEST_ROWS = 256
 FEWEST_COLUMNS = 16
@@ -103,7 +104,7 @@ class _Linear(torch.autograd.Function):
         return product(rows, weight, bias)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight = ctx.saved_tensors
         wants_rows, wants_weight, wants_bias = ctx.needs_input_grad
@@ -127,7 +128,7 @@ class _LinearOfBoth(torch.autograd.Function):
         return product(joined, weight, bias)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         joined, weight = ctx.saved_tensors
         wants_first, wants_second, wants_weight, wants_bias = ctx.needs_input_grad

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from bimp.kernels.exponential import exp_
 from bimp.kernels.room import empty_like_with_room
+from bimp.once import differentiable_once
 from bimp.row_norm import RowNorm
 
 Activation = Literal["relu", "elu", "none"]
@@ -58,7 +59,7 @@ class _UpdateRows(torch.autograd.Function):
         return updated
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, mean, inverse_std, scale, shift = ctx.saved_tensors
         grad_rows = empty_like_with_room(rows)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bimp.kernels.room import empty_like_with_room
+from bimp.once import differentiable_once
 
 SHORTEST = 1e-12
 """Rows are divided by no less, as ``torch.nn.functional.normalize`` does."""
@@ -29,7 +30,7 @@ class _PositiveUnitRows(torch.autograd.Function):
         return positive
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         unit, lengths = ctx.saved_tensors
         grad_unit = empty_like_with_room(unit)

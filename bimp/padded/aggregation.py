@@ -10,6 +10,7 @@ from torch import Tensor
 from bimp.adjacency import Adjacency
 from bimp.data.batch import GraphBatch
 from bimp.kernels.segments import sum_from_destinations, sum_from_sources, sum_of_runs
+from bimp.once import differentiable_once
 
 aten = torch.ops.aten
 
@@ -71,7 +72,7 @@ class _SumOfEdges(torch.autograd.Function):
         return sum_of_runs(rows, adjacency.each_edge, adjacency.starts)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return grad.index_select(0, ctx.adjacency.destination), None
 
@@ -86,7 +87,7 @@ class _NeighbourSumByBags(torch.autograd.Function):
         return sum_from_sources(rows, adjacency, weights)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, weights = ctx.saved_tensors
         adjacency: Adjacency = ctx.adjacency
@@ -110,7 +111,7 @@ class _RectifiedToCompare(torch.autograd.Function):
         return rectified
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         (rectified,) = ctx.saved_tensors
         of_rows: Tensor = aten.threshold_backward(grad, rectified, 0)
@@ -125,7 +126,7 @@ class _Embedded(torch.autograd.Function):
         return weight.index_select(0, numbers)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
         (numbers,) = ctx.saved_tensors
         # One product with a row for each number, which says where it stands.

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from bimp.data.batch import GraphBatch
 from bimp.kernels.segments import sum_from_destinations, sum_from_sources
+from bimp.once import differentiable_once
 from bimp.padded.aggregation import members
 
 MOST_CLUSTERS = 32
@@ -53,7 +54,7 @@ class _AssignmentLosses(torch.autograd.Function):
         return -ratio.mean(), distance.mean()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad_cut: Tensor, grad_orthogonality: Tensor) -> tuple[Tensor, None]:
         soft_assignment, neighbours, by_degree, ratio, volume, direction, size, away, distance = ctx.saved_tensors
         batch: GraphBatch = ctx.batch

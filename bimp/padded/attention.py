@@ -10,6 +10,7 @@ from torch import Tensor
 from bimp.adjacency import Adjacency
 from bimp.kernels.attention import HeadColumns
 from bimp.kernels.segments import sum_of_runs
+from bimp.once import differentiable_once
 
 aten = torch.ops.aten
 
@@ -55,7 +56,7 @@ class _Attention(torch.autograd.Function):
         return attended.flatten(1)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         logits, shares, factors, beta_hat, sent, totals, attended = ctx.saved_tensors
         adjacency: Adjacency = ctx.adjacency

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from bimp.adjacency import Adjacency
 from bimp.kernels.segments import sum_of_runs
+from bimp.once import differentiable_once
 
 aten = torch.ops.aten
 
@@ -48,7 +49,7 @@ class _EdgeShares(torch.autograd.Function):
         return of_edges
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         differences, distances, beta, sigmoids, totals, shares = ctx.saved_tensors
         adjacency: Adjacency = ctx.adjacency

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bimp.adjacency import Adjacency
+from bimp.once import differentiable_once
 from bimp.padded.normalisation import Normalised, add_real, backward_through, normalise_
 from bimp.padding import Padding
 from bimp.row_norm import RowNorm
@@ -150,7 +151,7 @@ class _GatedLayer(torch.autograd.Function):
         return add_real(h if has_residual else None, node_rows.activated, nodes), new_e_hat
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad_h: Tensor | None, grad_e_hat: Tensor | None) -> tuple[Tensor | None, ...]:
         layer: GatedLayer = ctx.layer
         edge_rows, node_rows = Normalised(*ctx.saved_tensors[:3]), Normalised(*ctx.saved_tensors[3:6])

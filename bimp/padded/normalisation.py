@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from bimp.kernels.row_update import Activation
+from bimp.once import differentiable_once
 from bimp.padding import Noted, RealRows
 from bimp.row_norm import RowNorm
 
@@ -120,7 +121,7 @@ class _UpdateRealRows(torch.autograd.Function):
         return add_real(before, normalised.activated, real)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         *kept, weight = ctx.saved_tensors
         rows, grad_weight, grad_bias = backward_through(Normalised(*kept), grad, ctx.real, weight, ctx.activation)

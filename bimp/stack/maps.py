@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from bimp.kernels.choice import kernels_serve
 from bimp.kernels.linear import FEWEST_COLUMNS, FEWEST_ROWS, Linear, gradient_of_map, product
+from bimp.once import differentiable_once
 
 
 class StackedLinear(Linear):
@@ -69,7 +70,7 @@ class _EachLinear(torch.autograd.Function):
         return torch.stack([product(*each) for each in zip(parts, weight, biases, strict=True)])
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         parts, weight = ctx.saved_tensors
         wants_rows, wants_weight, _ = ctx.needs_input_grad

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bimp.kernels.choice import kernels_serve
+from bimp.once import differentiable_once
 from bimp.padding import RealRows
 from bimp.row_norm import RowNorm, normalise_by_real
 from bimp.stack.parts import Parts
@@ -110,7 +111,7 @@ class _OneByOne(torch.autograd.Function):
         return normalised
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @differentiable_once
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         by_seed, weight, means, inverse_stds, running_mean, running_var = ctx.saved_tensors
         grad = grad.contiguous()
