@@ -64,8 +64,8 @@ class _AssignmentLosses(torch.autograd.Function):
         by_graph = soft_assignment.new_empty(graphs, 2 + clusters**2)
         torch.div(grad_cut / -graphs, volume, out=by_graph[:, 0])
         torch.mul(by_graph[:, 0], ratio, out=by_graph[:, 1])
-        # Where it is orthogonal the distance has the gradient 0.
-        grad_direction = away * (grad_orthogonality / graphs / distance.clamp(min=torch.finfo(away.dtype).tiny))
+        # Where it is orthogonal the distance has the gradient 0; a gradient over the smallest number could be infinite.
+        grad_direction = away / distance.clamp(min=torch.finfo(away.dtype).tiny) * (grad_orthogonality / graphs)
         along = (grad_direction * direction).sum(1, keepdim=True)
         torch.div(grad_direction.addcmul_(direction, along, value=-1), size, out=by_graph[:, 2:])
         of_cut, of_volume, of_gram = torch.split(

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from bimp.device.resident import ResidentGraphs
 from bimp.device.shapes import Shape
 from bimp.gradient import BilateralGate
+from bimp.padded.assignment_losses import min_cut_and_orthogonality
 from bimp.padded.edge_shares import beta_hat_of
 
 
@@ -50,3 +51,18 @@ def test_equal_assignments_have_equal_shares_and_no_gradient() -> None:
     (shares * torch.randn(batch.num_edges)).sum().backward()
     assert mapped.grad is not None
     assert not mapped.grad.any()
+
+
+@pytest.mark.parametrize("factor", [1.0, 100.0])
+def test_an_orthogonal_assignment_has_no_gradient_however_the_loss_is_weighted(factor: float) -> None:
+    # Of one cluster S^T S is 1 by 1, and its direction 1: the distance from the identity is 0.
+    graphs = drawn("digits", 12).graphs
+    picks = graphs.edge_counts.argmax().view(1)
+    alone = graphs.gather(picks)
+    shape = Shape(1, alone.num_nodes + 1, alone.num_edges)
+    batch = ResidentGraphs.of(graphs, torch.device("cpu")).gather(picks, shape, padded=True)
+    soft_assignment = torch.ones(shape.nodes, 1, requires_grad=True)
+    _, orthogonality = min_cut_and_orthogonality(soft_assignment, batch)
+    assert float(orthogonality) == 0
+    (grad,) = torch.autograd.grad(factor * orthogonality, soft_assignment)
+    assert torch.equal(grad, torch.zeros_like(grad))
