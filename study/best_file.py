@@ -49,12 +49,10 @@ def best_study_text(best: Sequence[BestConfiguration], spec: StudySpec) -> str:
             f"caption: {json.dumps(_caption(best, spec), ensure_ascii=False)}   # stands above the table",
             *_entry("seed", spec.seed, "what is sampled follows from it: nothing here"),
             "",
-            "arms:",
-            *(line for key, value in arms.items() for line in _entry(key, _listed(value), indent="  ")),
+            *_section("arms", {key: _listed(value) for key, value in arms.items()}),
             "",
             *(_rows(groups, rows) if rows else ()),
-            "fixed:",
-            *(line for key, value in fixed.items() for line in _entry(key, value, indent="  ")),
+            *_section("fixed", fixed),
             "",
             *_confirm(best),
             "",
@@ -171,6 +169,13 @@ def _listed(value: Value) -> Any:
 
 def _entry(key: str, value: Any, comment: str | None = None, indent: str = "") -> Iterator[str]:
     yield f"{f'{indent}{key}: {_yaml(value)}':{_COMMENT_COLUMN}} # {comment or KEY_COMMENTS[key]}"
+
+
+def _section(name: str, values: Mapping[str, Any]) -> Iterator[str]:
+    # A name with nothing behind it would be null.
+    yield f"{name}:" if values else f"{name}: {{}}"
+    for key, value in values.items():
+        yield from _entry(key, value, indent="  ")
 
 
 def _yaml(value: Any) -> str:

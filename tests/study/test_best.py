@@ -86,6 +86,11 @@ rows:
   - {placement: boosting, gate: [bilateral, uniform]}
 fixed: {semantics: released, num_clusters: 9, max_epochs: 2}
 """,
+    "cells that share no arm": """
+name: made
+arms: {dataset: [digits, zinc], backbone: [gcn, gat]}
+fixed: {hidden_dim: 8, layers: 2, max_epochs: 2}
+""",
     "a layer of the user's own": f"""
 name: made
 arms: {{dataset: digits, backbone: ["{__name__}:Summed", gat], placement: dense, hidden_dim: 8, layers: 2}}
