@@ -35,7 +35,8 @@ LONGEST_TEXT = 500
 # fmt: off
 _PARAMETERS = (
     "dataset", "backbone", "layers", "budget", "hidden_dim", "heads", "params", "placement", "gated_layers", "gate",
-    "num_clusters", "sigma_m", "unsupervised_weight", "readout", "head", "pos_enc_dim", "semantics", "departures",
+    "num_clusters", "sigma_m", "unsupervised_weight", "readout", "head", "out_dim", "pos_enc_dim", "semantics",
+    "departures",
     "batch_size", "learning_rate", "lr_factor", "lr_patience", "min_lr", "max_epochs", "time_limit_s",
     "seed", "fold",
 )
@@ -71,7 +72,7 @@ class MetricRow(NamedTuple):
 
 def trial_parameters(record: TrialRecord) -> dict[str, str]:
     """The hyperparameters that apply to the trial, as MLflow's parameters."""
-    skipped = {"heads"} if record.heads == 1 else set()
+    skipped = set() if record.backbone == "gat" else {"heads"}
     if not record.task.startswith("graph_"):
         skipped.add("readout")
     in_half = {} if record.precision == "float32" else {"precision": record.precision}

@@ -58,8 +58,15 @@ def test_parameters_are_those_that_apply(folder: ResultsFolder) -> None:
 
 
 def test_heads_and_readout_are_parameters_only_where_they_exist() -> None:
-    assert trial_parameters(record(heads=8))["heads"] == "8"
+    assert trial_parameters(record(backbone="gat", heads=8))["heads"] == "8"
+    assert trial_parameters(record(backbone="gat", heads=1))["heads"] == "1"
+    assert "heads" not in trial_parameters(record(heads=1))
     assert "readout" not in trial_parameters(record(task="node_classification"))
+
+
+def test_a_last_width_of_its_own_is_a_parameter() -> None:
+    assert trial_parameters(record(out_dim=12))["out_dim"] == "12"
+    assert "out_dim" not in trial_parameters(record(out_dim=None))
 
 
 def test_tags_are_what_a_researcher_filters_by(folder: ResultsFolder) -> None:
