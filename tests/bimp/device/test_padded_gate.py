@@ -63,6 +63,6 @@ def test_an_orthogonal_assignment_has_no_gradient_however_the_loss_is_weighted(f
     batch = ResidentGraphs.of(graphs, torch.device("cpu")).gather(picks, shape, padded=True)
     soft_assignment = torch.ones(shape.nodes, 1, requires_grad=True)
     _, orthogonality = min_cut_and_orthogonality(soft_assignment, batch)
-    assert float(orthogonality) == 0
+    assert orthogonality.item() == 0
     (grad,) = torch.autograd.grad(factor * orthogonality, soft_assignment)
     assert torch.equal(grad, torch.zeros_like(grad))
