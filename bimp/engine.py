@@ -106,7 +106,7 @@ def evaluate(network: Network, config: TrialConfig, split: GraphSplit, device: t
 
     Raises:
         DataError: ``split`` has no graphs.
-        DivergedError: the loss is not finite.
+        DivergedError: a loss is not finite.
     """
     if len(split) == 0:
         raise DataError(f"{config.dataset}: found no graphs in the split to evaluate on, expected at least one")

@@ -81,11 +81,13 @@ class Meter:
         """As :meth:`evaluation`.
 
         Raises:
-            DivergedError: the loss is not finite.
+            DivergedError: a loss is not finite.
         """
         result = self.evaluation()
         if not math.isfinite(result.loss):
             raise DivergedError(f"loss {result.loss} in evaluation")
+        if result.unsupervised_loss is not None and not math.isfinite(result.unsupervised_loss):
+            raise DivergedError(f"unsupervised loss {result.unsupervised_loss} in evaluation")
         return result
 
     def evaluation(self) -> Evaluation:

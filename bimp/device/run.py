@@ -79,7 +79,7 @@ class DeviceRun:
         """The network on the validation split, in evaluation mode.
 
         Raises:
-            DivergedError: the loss is not finite.
+            DivergedError: a loss is not finite.
         """
         self._network.eval()
         with torch.no_grad():

@@ -153,6 +153,20 @@ def test_time_limit_is_on_record() -> None:
     assert [(result.epoch, result.status, result.reason) for result in results] == [(1, "finished", "time_limit")]
 
 
+def test_an_unsupervised_loss_that_is_no_number_ends_a_run_too() -> None:
+    # A node without neighbours, whose row no node of the last layer sees: its assignment alone is no number.
+    model = replace(MODEL, backbone="gat", heads=2, hidden_dim=4, placement=(1,), gate="uniform", out_dim=6)
+    lonely = Data(
+        x=torch.cat([torch.rand(3, 3), torch.full((1, 3), torch.nan)]),
+        edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]),
+        edge_attr=torch.rand(3, 1),
+        y=torch.tensor([0]),
+    )
+    validation = GraphSplit(PackedGraphs.pack([lonely], labels="graph"), torch.arange(1))
+    results = list(fit(replace(CONFIG, model=model), split(8), validation))
+    assert [(r.status, r.reason) for r in results] == [("diverged", "epoch 1: unsupervised loss nan in evaluation")]
+
+
 def test_a_diverged_run_ends_at_once_with_its_cause() -> None:
     train = split(8)
     train.graphs.x[5] = float("nan")
