@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from study.results import ResultsFolder
 from study.signs_of_life import SignsOfLife, work_lines
 from study.tally import CellGoal, CellTally, under_way_by_cell
 from study.typed_json import TypedJsonError, typed_json
+from study.whole_files import found_files
 
 
 class StatusError(ValueError):
@@ -82,7 +83,7 @@ def study_status(results: Path) -> StudyStatus:
     study, goals = _planned(folder.plan_file)
     tallies: dict[str, CellTally] = defaultdict(CellTally)
     dropped: Counter[str] = Counter()
-    troubles = []
+    troubled: list[_SealedTrial] = []
     signs, epochs_s = [], []
     ended = set()
     for record in _sealed_trials(folder):
@@ -102,13 +103,18 @@ def study_status(results: Path) -> StudyStatus:
             epochs_s.append(record.seconds / record.num_epochs)
         if record.status == "superseded":  # by trials that are counted in its place
             continue
-        tallies[record.cell].add(record, goals[record.cell].direction)
         if record.status in ("diverged", "failed"):
-            troubles.append(
-                f"{record.key} {record.cell} {record.phase} seed {record.seed}: {record.status}, {record.reason}"
-            )
+            troubled.append(record)
+        if record.status != "failed":
+            tallies[record.cell].add(record, goals[record.cell].direction)
+    failed = {record.key for record in troubled if record.status == "failed"}
     # A run that died as it sealed a trial, or does so now, has left the live record beside the other.
-    live = [record for record in _live_trials(folder) if record.key not in ended]
+    live = [record for record in _live_trials(folder, failed) if record.key not in ended]
+    again = {record.key for record in live} & failed
+    troubled = [record for record in troubled if record.key not in again]
+    for record in troubled:
+        if record.status == "failed":
+            tallies[record.cell].add(record, goals[record.cell].direction)
     signs += (record.epochs[-1].ended_at if record.epochs else record.started_at for record in live)
     epochs_s += (epoch.seconds for record in live for epoch in record.epochs)
     keys: dict[str, list[str]] = defaultdict(list)
@@ -125,7 +131,10 @@ def study_status(results: Path) -> StudyStatus:
             trained=max(signs, default=None),
             longest_epoch_s=max(epochs_s, default=None),
         ),
-        troubles=tuple(troubles),
+        troubles=tuple(
+            f"{record.key} {record.cell} {record.phase} seed {record.seed}: {record.status}, {record.reason}"
+            for record in troubled
+        ),
         left_out=tuple(
             f"{cell}: no longer in the study; {count} on record, left out" for cell, count in dropped.items()
         ),
@@ -205,8 +214,14 @@ def _planned(path: Path) -> tuple[str, dict[str, CellGoal]]:
     return planned.study, goals
 
 
-def _live_trials(folder: ResultsFolder) -> Iterator[TrialRecord]:
-    for file in folder.live_records().values():
+def _live_trials(folder: ResultsFolder, failed: Set[str]) -> Iterator[TrialRecord]:
+    """The records of trials under way, or left unfinished; of ``failed`` trials those that are tried again."""
+    files = folder.live_records()
+    # What a failed trial left for its next try lies there from before its end was written.
+    ends = {file.path.stem: file.modified for file in found_files(folder.records)} if failed & files.keys() else {}
+    for key, file in files.items():
+        if key in failed and key in ends and file.modified <= ends[key]:
+            continue
         try:
             record = read_record(file.path)
         except RecordError:

@@ -96,6 +96,19 @@ def test_a_failed_trial_waits_for_the_next_start_and_does_not_run(folder: Result
     assert troubles == (f"{failed.key} {GATED} search seed 1: failed, OSError: gone",)
 
 
+def test_a_trial_whose_worker_was_lost_for_good_has_failed_and_does_not_run(folder: ResultsFolder) -> None:
+    """Its worker could not say so: the live record still says that it runs. Once it is tried again it does."""
+    live = begun(folder, 1, epochs=1)
+    failed = sealed(folder, 1, epochs=1, status="failed", reason="its worker was lost")
+    seen = view(folder)
+    assert (seen.cells[1].failed, seen.cells[1].searched, seen.running) == (1, 1, 0)
+    os.utime(live, times=(1e9, 1e9 + 1))
+    os.utime(folder.record(failed.key), times=(1e9, 1e9))
+    found = study_status(folder.root)
+    assert (found.view.cells[1].failed, found.view.cells[1].searched, found.view.running) == (0, 0, 1)
+    assert found.troubles == ()
+
+
 def test_a_trial_that_was_sealed_and_not_yet_cleared_away_has_ended(folder: ResultsFolder) -> None:
     changes: dict[str, Any] = {"phase": "confirm", "status": "finished", "reason": "max_epochs"}
     sealed(folder, 41, **changes)
