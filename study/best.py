@@ -137,7 +137,8 @@ def _chosen(cell: Cell, outcomes: Sequence[Outcome]) -> Outcome | None:
 
 def _searched(cell: Cell, trial: TrialRecord, outcomes: Sequence[Outcome], asked: Sequence[str]) -> BestConfiguration:
     seed, fold = cell.confirm_runs[0]
-    ended = {outcome.key for outcome in outcomes}
+    # The next start tries a failed one again, and may choose it.
+    ended = {outcome.key for outcome in outcomes if outcome.status != "failed"}
     return BestConfiguration(
         cell=cell,
         config=replace(recorded_configuration(trial), seed=seed, fold=fold),

@@ -229,7 +229,7 @@ def _origin(best: BestConfiguration) -> Iterator[str]:
         yield f"rank 1 of {best.candidates} that went all the way; in all {_ended(best.ended)}"
         yield f"validation {metric} {trial.val_metric} after epoch {trial.num_epochs}"
         if not best.search_is_over:
-            ended = sum(best.ended.values())
+            ended = sum(count for status, count in best.ended.items() if status != "failed")
             yield f"THE SEARCH IS NOT OVER: {ended} of {best.cell.trials} trials have ended, and another may be better"
     asked = "" if best.budget is None else f", of {best.budget:,} at most"
     if trial is not None:

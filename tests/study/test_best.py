@@ -305,6 +305,22 @@ def test_a_failed_or_diverged_trial_is_never_the_best(tmp_path: Path) -> None:
     assert after.candidates == before.candidates - 1
 
 
+def test_a_failed_trial_is_tried_again_so_that_the_search_is_not_over(tmp_path: Path) -> None:
+    spec, folder = run(STUDIES["tpe with a budget"], tmp_path)
+    cell = "digits-gcn-none-L4-9k"
+    chosen = best_of_study(folder.root, cell).cells[0].trial
+    other = next(one for one in read_records(folder.records, "search") if one.cell == cell and one != chosen)
+    write_record(replace(other, status="diverged"), folder.record(other.key))
+    assert best_of_study(folder.root, cell).cells[0].search_is_over
+    write_record(replace(other, status="failed"), folder.record(other.key))
+    after = best_of_study(folder.root, cell).cells[0]
+    assert not after.search_is_over
+    assert (after.ended["failed"], sum(after.ended.values())) == (1, 5)
+    assert "# THE SEARCH IS NOT OVER: 4 of 5 trials have ended, and another may be better" in best_study_text(
+        [after], spec
+    )
+
+
 def test_a_width_that_the_budget_gives_no_more_is_written_itself(tmp_path: Path) -> None:
     _, folder = run(STUDIES["tpe with a budget"], tmp_path)
     (one,) = best_of_study(folder.root, "digits-gcn-none-L4-9k").cells
