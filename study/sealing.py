@@ -25,6 +25,8 @@ def seal(
     record = _sealed(live, pruned_at, error)
     weights = folder.live_weights(record.key, assignment.attempt)
     if record.status == "finished" and weights.exists():
+        # What was measured on the weights that these replace: a trial that was superseded may be begun again.
+        folder.smoothing(record.key).unlink(missing_ok=True)
         move(weights, folder.final_weights(record.key))
     write_record(record, folder.record(record.key))
     return record

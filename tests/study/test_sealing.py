@@ -101,6 +101,19 @@ def test_any_other_trial_leaves_its_record_alone(folder: ResultsFolder) -> None:
     assert list(folder.errors.iterdir()) == []
 
 
+def test_new_weights_leave_nothing_that_was_measured_on_earlier_ones(folder: ResultsFolder) -> None:
+    """A superseded trial is begun again, by other code maybe: its figure would show rows of networks that are gone."""
+    live(folder, epochs=3, status="finished", reason="max_epochs")
+    key = assignment(folder.root).key
+    folder.smoothing(key).parent.mkdir()
+    folder.smoothing(key).write_bytes(b"of the earlier weights")
+    folder.final_weights(key).write_bytes(b"earlier")
+    folder.live_weights(key, FIRST_ATTEMPT).write_bytes(b"new")
+    seal(assignment(folder.root), folder)
+    assert folder.final_weights(key).read_bytes() == b"new"
+    assert not folder.smoothing(key).exists()
+
+
 def test_a_live_record_that_cannot_be_read_at_this_moment_is_not_taken_for_lost(
     folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
