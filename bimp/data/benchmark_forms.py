@@ -46,19 +46,33 @@ def edge_rows(graph: Mapping[str, Any]) -> Tensor:
     return _columns(values)
 
 
+def edge_ends(graph: Mapping[str, Any], nodes: int, dtype: torch.dtype) -> Tensor:
+    """Source and destination of each edge, ``[2, edges]``, in a type that holds the numbers of the graph's ``nodes``.
+
+    Raises:
+        ValueError: an edge to a node that the graph does not have.
+    """
+    ends: Tensor = graph["edge_index"]
+    # Before the cast, which would make a node of another number of it.
+    if bool(((ends < 0) | (ends >= nodes)).any()):
+        raise ValueError("a graph has an edge to a node that it does not have")
+    return ends.to(dtype)
+
+
 def graph_labels(graph: Mapping[str, Any], task: TaskSpec) -> Tensor:
     """Labels of the graph, of its nodes or of its edges, one whole number each; edges' take a byte.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are none, or one is no whole number or no byte where it is to take one.
     """
     y = graph.get("y")
     if y is None:
         raise ValueError("a graph has no y")
     labels = torch.as_tensor(y).reshape(-1)
-    if not bool((labels == labels.long()).all()):
-        raise ValueError("a graph has a label that is no whole number")
-    return labels.to(torch.uint8 if task.kind == "edge_classification" else torch.int64)
+    classes = labels.to(torch.uint8 if task.kind == "edge_classification" else torch.int64)
+    if not bool((labels == classes).all()):
+        raise ValueError("a graph has a label that is no class: no whole number, or beyond them")
+    return classes
 
 
 def _columns(values: Tensor) -> Tensor:

@@ -164,6 +164,17 @@ def test_a_cut_file_is_named(tmp_path: Path) -> None:
     refused(raw, tmp_path / "root", r"MNIST_v2\.pt: found a file that is cut, .*12 / 2 / 2 graphs; get it again")
 
 
+def test_a_wrong_byte_is_found(tmp_path: Path) -> None:
+    """It would be a wrong number in some graph, and nothing else would tell."""
+    raw = write(tmp_path / "raw", "MNIST", FORMS["smnist", "MNIST"][0])
+    path = raw / "MNIST/raw/MNIST_v2.pt"
+    content = path.read_bytes()
+    weights = torch.arange(4.0).numpy().tobytes()
+    assert weights in content
+    path.write_bytes(content.replace(weights, torch.tensor([0.0, 1.0, 2.0, 3.5]).numpy().tobytes(), 1))
+    refused(raw, tmp_path / "root", r"MNIST_v2\.pt: found a file that is cut, .*wrong checksum of .*; get it again")
+
+
 class Runs:
     """Unpickling it would create a file."""
 
@@ -207,7 +218,8 @@ def changed(**values: Any) -> list[Graph]:
         (changed(y=torch.tensor([0.5])), "no whole number"),
         (changed(y=torch.tensor([10])), "labels: found 0 to 10, expected 0 to 9"),
         (changed(edge_index=torch.tensor([[0], [NODES]]), edge_attr=torch.zeros(1)), "3.8125 mean directed edges"),
-        (changed(edge_index=torch.tensor([[0, 0, 0, NODES], [1, 2, 3, 0]])), "edge to a node that its graph does not"),
+        (changed(edge_index=torch.tensor([[0, 0, 0, NODES], [1, 2, 3, 0]])), "edge to a node that it does not have"),
+        (changed(edge_index=torch.tensor([[0, 0, 0, 256], [1, 2, 3, 1]])), "edge to a node that it does not have"),
         (changed(x=torch.full((NODES, 1), torch.nan)), "node inputs: found a number that is not finite"),
         (changed(x=torch.zeros(NODES + 1, 1), pos=torch.zeros(NODES + 1, 2)), "found 4.0625 mean nodes, expected 4"),
     ],
@@ -244,6 +256,14 @@ def test_other_attributes_are_named(tmp_path: Path, x: torch.Tensor, message: st
     good = FORMS["cluster", "CLUSTER"][0]
     raw = write(tmp_path / "raw", "CLUSTER", [{**good[0], "x": x}, *good[1:]])
     refused(raw, tmp_path / "root", message, name="cluster")
+
+
+@pytest.mark.parametrize("label", [256, -255, 0.5])
+def test_a_label_of_an_edge_that_no_byte_holds_is_named(tmp_path: Path, label: float) -> None:
+    """Cut down to a byte, 256 would be 0 and -255 a 1."""
+    good = FORMS["tsp", "TSP"][0]
+    raw = write(tmp_path / "raw", "TSP", [{**good[0], "y": torch.tensor([0, 1, 1, label])}, *good[1:]])
+    refused(raw, tmp_path / "root", "a graph has a label that is no class", name="tsp")
 
 
 def test_without_a_network_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
