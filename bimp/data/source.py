@@ -91,7 +91,8 @@ class Source(ABC):
             raw: folder of files placed by hand, never written to; None: download what is needed.
             trust: whether the user vouches for the pickles in ``raw``.
             workspace: an empty folder for files on the way; removed afterwards.
-            processes: how many processes may work at once; the graphs do not depend on it.
+            processes: how many processes may work at once; the graphs do not depend on it, but for a search that is
+                given a time.
 
         Raises:
             DataError: files that are missing, cut, foreign or not trusted, or that cannot be downloaded.

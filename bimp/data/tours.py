@@ -124,9 +124,9 @@ class TourFiles(Source):
 class Tours(Source):
     """TSP by seed and size: 50 to 500 points drawn uniformly from the unit square, tours of fast-tsp.
 
-    Every instance has a random stream of its own, so a smaller dataset is the beginning of a larger one. The search
-    for a tour is given a time that grows with the number of points; the tour is the shortest that was found in it, so
-    that on another machine a few may differ.
+    Every instance has a random stream of its own, so the points of a smaller dataset are the beginning of a larger one.
+    The search for a tour is given a time that grows with the number of points; the tour is the shortest that was found
+    in it, so that on another machine, or one with more to do, a few may differ.
     """
 
     name = "tsp"
