@@ -1,20 +1,13 @@
-"""Checkpoints and weights as they lie on disk: a file that was cut or has a wrong byte is told from a whole one."""
+"""Checkpoints and weights as they lie on disk."""
 
 from __future__ import annotations
 
 import io
-import pickle
-import struct
-import zipfile
 from typing import Any
 
 import torch
 
-_CAUSES = (
-    *(EOFError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError),
-    *(pickle.UnpicklingError, struct.error, zipfile.BadZipFile),
-)
-"""What zipfile and torch raise of a damaged file, and of one that holds something else."""
+from bimp.data.torch_files import CUT_OR_FOREIGN, WrongByteError, load_tensors
 
 
 class DamagedFileError(ValueError):
@@ -35,16 +28,9 @@ def from_bytes(stored: bytes) -> Any:
     Raises:
         DamagedFileError: of other bytes.
     """
-    content = io.BytesIO(stored)
     try:
-        # torch.load looks at no checksum: a wrong byte in a tensor would be a wrong number.
-        with zipfile.ZipFile(content) as file:
-            damaged = file.testzip()
-        if damaged is not None:
-            raise DamagedFileError(f"wrong checksum of {damaged}")
-        content.seek(0)
-        return torch.load(content, map_location="cpu", weights_only=True)
-    except _CAUSES as error:
-        if isinstance(error, DamagedFileError):
-            raise
+        return load_tensors(io.BytesIO(stored))
+    except WrongByteError as error:
+        raise DamagedFileError(str(error)) from error
+    except CUT_OR_FOREIGN as error:
         raise DamagedFileError(type(error).__name__) from error

@@ -7,7 +7,6 @@ The file holds three splits, each a list of graphs, each a dict of tensors. It i
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +41,10 @@ from bimp.data.source import (
     sizes_for,
 )
 from bimp.data.statistics import LABELS_OF
+from bimp.data.torch_files import CUT_OR_FOREIGN, load_tensors
 from bimp.tasks import TaskSpec, task_of
 
 Graph = Mapping[str, Any]
-CUT_OR_FOREIGN: tuple[type[Exception], ...] = (*UNREADABLE, OSError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +134,7 @@ class BenchmarkFile(Source):
 
     def _read(self, path: Path, place: object) -> dict[SplitName, Sequence[Graph]]:
         try:
-            _require_checksums(path)
-            content = torch.load(path, weights_only=True)
+            content = load_tensors(path)
         except CUT_OR_FOREIGN as error:
             raise self._foreign(place, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}") from error
         if not isinstance(content, (list, tuple)) or len(content) != len(SPLIT_NAMES):
@@ -156,20 +154,6 @@ class BenchmarkFile(Source):
             f"{self.file_name} with {' / '.join(str(self.sizes[name]) for name in SPLIT_NAMES)} graphs; get it again "
             "from the address in torch_geometric.datasets.GNNBenchmarkDataset"
         )
-
-
-def _require_checksums(path: Path) -> None:
-    """Compare each part of the file with the checksum beside it: torch.load looks at none.
-
-    Raises:
-        ValueError: a wrong byte.
-    """
-    if not zipfile.is_zipfile(path):  # torch.load says what it makes of it
-        return
-    with zipfile.ZipFile(path) as file:
-        damaged = file.testzip()
-    if damaged is not None:
-        raise ValueError(f"wrong checksum of {damaged}")
 
 
 def _pack(graphs: Sequence[Graph], task: TaskSpec) -> PackedGraphs:

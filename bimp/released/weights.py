@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from bimp.config import ModelConfig, TrialConfig
-from bimp.data.benchmark import CUT_OR_FOREIGN
+from bimp.data.torch_files import CUT_OR_FOREIGN, load_tensors
 from bimp.network import Network
 from bimp.released.configuration import ReleasedError, load_config
 from bimp.released.names import Piece, pieces
@@ -67,7 +66,7 @@ def read_checkpoint(path: Path | str) -> dict[str, Tensor]:
         ReleasedError: the file is not readable, or holds more than tensors and plain values, or no state dict.
     """
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content = load_tensors(Path(path))
     except CUT_OR_FOREIGN as error:
         reason = str(error).partition("\n")[0]
         raise ReleasedError(f"{path}: found no checkpoint that can be read safely ({reason})") from error
