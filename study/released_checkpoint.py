@@ -12,8 +12,7 @@ from rich.text import Text
 
 from bimp.budget import count_parameters
 from bimp.config import TrialConfig
-from bimp.data import DataError, open_prepared
-from bimp.data.manifest import prepare_command
+from bimp.data import open_prepared
 from bimp.data.source import SPLIT_NAMES, SplitName
 from bimp.engine import evaluate
 from bimp.measurement import Evaluation
@@ -57,13 +56,7 @@ def evaluate_checkpoint(checkpoint: Path, config: Path, data: Path, *, fold: int
     """
     weights = read_checkpoint(checkpoint)
     trial = load_config(config, num_clusters=clusters_of(weights))
-    dataset = open_prepared(trial.dataset, data)
-    wanted = trial.model.pos_enc_dim or 0
-    if dataset.positional_encodings < wanted:
-        raise DataError(
-            f"{data / trial.dataset}: found {dataset.positional_encodings} positional encodings, expected {wanted}; "
-            f"run {prepare_command(data / trial.dataset, '--pos-enc', str(wanted))}"
-        )
+    dataset = open_prepared(trial.dataset, data, positional_encodings=trial.model.pos_enc_dim or 0)
     fold = 0 if fold is None and dataset.folds is not None else fold
     try:
         network = load_network(weights, trial)

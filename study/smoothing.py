@@ -58,7 +58,7 @@ def measure_study(results: Path, data: Path, *, force: bool = False, trust: bool
         SmoothingError: no finished confirm trial, weights that cannot be read or are another configuration's, or a
             layer of a user's own that may not be imported.
         ConfigError: with ``trust``, a layer that cannot be imported.
-        DataError: the test graphs are not prepared, or not those that the trial saw.
+        DataError: the test graphs are not prepared, not those that the trial saw, or without its encodings.
         RecordError: a file of the folder cannot be read.
     """
     folder = ResultsFolder(results)
@@ -90,7 +90,9 @@ def measure_trial(record: TrialRecord, weights: Path, data: Path) -> list[Smooth
     """
     config = recorded_configuration(record)
     network = _load(config, record, weights)
-    test = open_prepared(config.dataset, data, fingerprint=record.data_fingerprint).split("test", config.fold)
+    wanted = config.model.pos_enc_dim or 0
+    dataset = open_prepared(config.dataset, data, fingerprint=record.data_fingerprint, positional_encodings=wanted)
+    test = dataset.split("test", config.fold)
     rows: list[SmoothingRow] = []
     for numbers in _chunks(test):
         values = measure_batch(network, test.graphs.gather(numbers))

@@ -73,7 +73,9 @@ class PreparedDataset:
         return statistics_of(self.graphs, self.splits, task_of(self.name))
 
 
-def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: str | None = None) -> PreparedDataset:
+def open_prepared(
+    name: str, root: Path, *, verify: bool = False, fingerprint: str | None = None, positional_encodings: int = 0
+) -> PreparedDataset:
     """Open ``root/name`` by memory-mapping.
 
     Sizes are always checked, and the checksum of every file that changed since it was last found right.
@@ -83,10 +85,11 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
         root: folder of all prepared datasets.
         verify: check every checksum.
         fingerprint: the data that is expected, where a record names it.
+        positional_encodings: how many are needed, which a fingerprint does not tell.
 
     Raises:
-        DataError: no such dataset, not prepared, of another fingerprint, a split without graphs, or a file that is
-            missing, cut or altered.
+        DataError: no such dataset, not prepared, of another fingerprint, of fewer positional encodings, a split without
+            graphs, or a file that is missing, cut or altered.
     """
     require_dataset(name)
     folder = root / name
@@ -104,7 +107,7 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
         split: tuple(tensors[split_tensor(split, fold)] for fold in range(manifest.folds or 1)) for split in SPLIT_NAMES
     }
     require_graphs(folder, splits, f"; {how_to_mend(folder)} to make it anew")
-    return PreparedDataset(
+    dataset = PreparedDataset(
         name=name,
         fingerprint=manifest.fingerprint,
         graphs=PackedGraphs(
@@ -122,6 +125,12 @@ def open_prepared(name: str, root: Path, *, verify: bool = False, fingerprint: s
         origin=manifest.origin,
         parameters=manifest.parameters,
     )
+    if dataset.positional_encodings < positional_encodings:
+        raise DataError(
+            f"{folder}: found {dataset.positional_encodings} positional encodings, expected {positional_encodings}; "
+            f"run {prepare_command(folder, '--pos-enc', str(positional_encodings))}"
+        )
+    return dataset
 
 
 def split_tensor(split: SplitName, fold: int) -> str:

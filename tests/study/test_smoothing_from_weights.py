@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from bimp.config import ModelConfig, TrainConfig, TrialConfig, trial_key
-from bimp.data import PreparedDataset, prepare
+from bimp.data import DataError, PreparedDataset, prepare
 from bimp.network import Network
 from bimp.smoothing import dirichlet_energy, group_distance_ratio, instance_information_gain, mean_average_distance
 from bimp.tasks import task_of
@@ -39,7 +39,7 @@ def dataset(data: Path) -> PreparedDataset:
     return prepare("cluster", data, seed=3, size=30)
 
 
-def config_of(seed: int = 41) -> TrialConfig:
+def config_of(seed: int = 41, pos_enc_dim: int | None = None) -> TrialConfig:
     model = ModelConfig(
         backbone="gcn",
         layers=LAYERS,
@@ -48,6 +48,7 @@ def config_of(seed: int = 41) -> TrialConfig:
         gate="bilateral",
         num_clusters=4,
         sigma_m=1.0,
+        pos_enc_dim=pos_enc_dim,
     )
     train = TrainConfig(max_epochs=1, batch_size=8, learning_rate=1e-3, unsupervised_weight=1.0)
     return TrialConfig(dataset="cluster", model=model, train=train, seed=seed)
@@ -58,11 +59,13 @@ def network_of(config: TrialConfig) -> Network:
     return Network(config.model, task_of(config.dataset)).eval()
 
 
-def confirmed(results: Path, data: Path, dataset: PreparedDataset, seed: int = 41) -> TrialRecord:
+def confirmed(
+    results: Path, data: Path, dataset: PreparedDataset, seed: int = 41, pos_enc_dim: int | None = None
+) -> TrialRecord:
     """A finished confirm trial on record, with weights of a fresh network."""
     folder = ResultsFolder(results)
     folder.create()
-    config = config_of(seed)
+    config = config_of(seed, pos_enc_dim)
     assignment = TrialAssignment(
         key=trial_key(config, "confirm", dataset.fingerprint),
         study="made",
@@ -196,6 +199,16 @@ def test_a_wrong_byte_is_told_in_one_line(tmp_path: Path, data: Path, dataset: P
     done.path.write_bytes(done.path.read_bytes().replace(b"dirichlet_energy", b"dirichlet\xffenergy"))
     with pytest.raises(RecordError, match=f"{done.path}: not a readable Parquet file"):
         read_smoothing(done.path)
+
+
+def test_data_that_was_prepared_anew_without_the_encodings_is_told_in_one_line(
+    tmp_path: Path, data: Path, dataset: PreparedDataset
+) -> None:
+    """Its fingerprint is the same."""
+    confirmed(tmp_path, data, dataset, pos_enc_dim=4)
+    message = r"cluster: found 0 positional encodings, expected 4; run `run_study.py prepare cluster .* --pos-enc 4`$"
+    with pytest.raises(DataError, match=message):
+        list(measure_study(tmp_path, data))
 
 
 def test_a_cut_file_of_values_is_refused(tmp_path: Path, data: Path, dataset: PreparedDataset) -> None:
