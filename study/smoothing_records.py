@@ -86,7 +86,8 @@ def read_smoothing(path: Path) -> pa.Table:
     """
     mend = "remove it, and run `run_study.py smoothing` again"
     try:
-        table = pq.ParquetFile(pa.BufferReader(path.read_bytes()), page_checksum_verification=True).read()
+        file = pq.ParquetFile(pa.BufferReader(path.read_bytes()), page_checksum_verification=True)
+        table = file.read(use_threads=False)  # a thread of Arrow's may end the process by SIGABRT as it exits
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{path}: not a readable Parquet file ({error}); {mend}") from error
     version = (table.schema.metadata or {}).get(b"bimp_smoothing_schema", b"none").decode(errors="replace")

@@ -117,7 +117,7 @@ def _counts(trial: Trial) -> bool:
 
 
 def _curve(entry: Entry, paths: Sequence[Path], measure: str) -> Curve | None:
-    frames = [read_smoothing(path).to_pandas() for path in paths if path.is_file()]
+    frames = [read_smoothing(path).to_pandas(use_threads=False) for path in paths if path.is_file()]
     if not frames:
         return None
     rows = pd.concat(frames, ignore_index=True)

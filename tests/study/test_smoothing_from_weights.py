@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,6 +211,19 @@ def test_data_that_was_prepared_anew_without_the_encodings_is_told_in_one_line(
     message = r"cluster: found 0 positional encodings, expected 4; run `run_study.py prepare cluster .* --pos-enc 4`$"
     with pytest.raises(DataError, match=message):
         list(measure_study(tmp_path, data))
+
+
+def test_reading_values_starts_no_threads(tmp_path: Path, data: Path, dataset: PreparedDataset) -> None:
+    """One of Arrow's ended one run of five of `smoothing` by SIGABRT, behind its last line."""
+    confirmed(tmp_path, data, dataset)
+    (done,) = measure_study(tmp_path, data)
+    script = (
+        "import sys, psutil, pathlib; from study.smoothing_records import read_smoothing; "
+        "before = psutil.Process().num_threads(); read_smoothing(pathlib.Path(sys.argv[1])); "
+        "print(psutil.Process().num_threads() - before)"
+    )
+    told = subprocess.run([sys.executable, "-c", script, str(done.path)], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "0"
 
 
 def test_a_cut_file_of_values_is_refused(tmp_path: Path, data: Path, dataset: PreparedDataset) -> None:
