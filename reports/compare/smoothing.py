@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_ind
 
 from reports.layout.result_table import Entry, build_table
-from reports.records.load import Trial, load_results
+from reports.records.load import load_results
 from reports.records.plan import Plan, ResultsError
 from reports.words.plain_text import plain
 from study.smoothing_records import MEASURES, SMOOTHING_FOLDER, read_smoothing
@@ -90,6 +90,8 @@ class Comparison:
 def compare_smoothing(results: Path, measure: str) -> tuple[Comparison, ...]:
     """The comparisons of the study in ``results``, in the order of its table; none without a value of ``measure``.
 
+    Each curve is of the runs behind the cell's number in that table.
+
     Raises:
         ResultsError: no such measure, or not the results folder of a study.
         study.records.RecordError: a file cannot be read.
@@ -98,22 +100,18 @@ def compare_smoothing(results: Path, measure: str) -> tuple[Comparison, ...]:
         raise ResultsError(f"measure: found {measure!r}, expected one of {', '.join(MEASURES)}")
     study = load_results(results)
     table = build_table(study)
-    runs = {(trial.cell, trial.seed, trial.fold): trial.key for trial in study.trials if _counts(trial)}
     groups: dict[str, dict[str, Curve]] = {}
     datasets: dict[str, str] = {}
     for entry in table.entries:
         cell = entry.summary.cell
-        keys = [runs[cell.id, *run] for run in cell.asked if (cell.id, *run) in runs]
-        curve = _curve(entry, [results / SMOOTHING_FOLDER / f"{key}.parquet" for key in keys], measure)
+        curve = _curve(
+            entry, [results / SMOOTHING_FOLDER / f"{run.key}.parquet" for run in entry.summary.runs], measure
+        )
         group = entry.faces or cell.id
         if curve is not None:
             groups.setdefault(group, {})[cell.id] = curve
             datasets[group] = cell.dataset_title
     return tuple(_comparison(study.plan, datasets[group], measure, curves) for group, curves in groups.items())
-
-
-def _counts(trial: Trial) -> bool:
-    return (trial.phase, trial.status) == ("confirm", "finished")
 
 
 def _curve(entry: Entry, paths: Sequence[Path], measure: str) -> Curve | None:

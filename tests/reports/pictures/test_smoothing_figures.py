@@ -34,6 +34,20 @@ def test_a_curve_averages_runs_first_then_graphs(tmp_path: Path) -> None:
     ]
 
 
+def test_a_curve_is_of_the_runs_behind_the_number_of_the_table(tmp_path: Path) -> None:
+    """Of two configurations on record the one begun last stands in the table (0.7), so its graphs are drawn."""
+    current = [trial(GCN, seed, 0.7, learning_rate=4e-3, started_at=1000.0) for seed in (41, 95)]
+    rates = (2e-3, 3e-3, 5e-3)
+    earlier = [trial(GCN, seed, 0.5, learning_rate=rate, started_at=1.0) for rate in rates for seed in (41, 95)]
+    results = write_study(tmp_path, [GCN], [*current, *earlier])
+    for record in current:
+        measured(results, record, {7: [9.0, 5.0, 6.0], 8: [9.0, 5.0, 8.0]})
+    for record in earlier:
+        measured(results, record, {7: [9.0, 1.0, 1.0], 8: [9.0, 1.0, 1.0]})
+    (comparison,) = compare_smoothing(results, "information_gain_kde")
+    assert comparison.curves[0].mean.tolist() == [5.0, 7.0]
+
+
 def test_welch_tests_by_hand_times_their_number(tmp_path: Path) -> None:
     """Layer 1 against bi-GCN: means 3 and 13, both variances 1 with n = 3: t = 10 / sqrt(2/3), 4 degrees of freedom."""
     (comparison,) = compare_smoothing(measured_study(tmp_path), "information_gain_kde")
