@@ -219,13 +219,14 @@ def _whole(number: int | None) -> str:
 
 
 def _left_over(left: Sequence[Placed], are_marked: bool) -> tuple[Note, ...]:
-    items: tuple[Text, ...] = tuple((f"{cell.dataset_title}, ", cell.label, *_where(cell)) for cell in left)
+    items: tuple[Text, ...] = tuple((f"{cell.dataset_title}, ", cell.label, *where(cell)) for cell in left)
     counted = " (its marks count them too)" if are_marked else ""
     heading = f"Among the results, but without a place in this table{counted}:"
     return (Note(heading=heading, items=items),) if items else ()
 
 
-def _where(cell: Placed) -> Iterator[str]:
+def where(cell: Placed) -> Iterator[str]:
+    """What beside its label says which cell it is."""
     for key, name in (("layers", "L"), ("budget", "budget")):
         if cell.values[key] is not None:
             yield f", {name} {cell.values[key]}"

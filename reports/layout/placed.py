@@ -28,7 +28,7 @@ class Placed:
     Attributes:
         name: the cell's id, or the row's name.
         values: what a selector asks for, by name; departures as text.
-        summary: the cell; None of a row of the paper.
+        summary: the cell; None of a row of the paper. faces: name of the vanilla cell that it is marked by.
         mark: how its test metric is set.
         params: as it is to be printed. finished, asked: its runs.
     """
@@ -46,6 +46,7 @@ class Placed:
     train: Spread | None
     last_epoch: float | None
     summary: CellSummary | None = None
+    faces: str | None = None
 
     def fits(self, *selectors: Selector) -> bool:
         """Whether it is all that the selectors ask for."""
@@ -102,6 +103,7 @@ def _placed_entry(entry: Entry) -> Placed:
         train=summary.train,
         last_epoch=summary.last_epoch,
         summary=summary,
+        faces=entry.faces,
     )
 
 

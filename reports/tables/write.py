@@ -126,6 +126,7 @@ def _fitting(table: ResultTable, layouts: Sequence[Layout], bold: Bold) -> tuple
 
 def _laid_out(table: ResultTable, layout: Layout, bold: Bold) -> Grid:
     from reports.layout.laid_out import fill, lay_out
+    from reports.layout.neighbours import other_neighbours
     from reports.layout.placed import placed_entries
 
     filled = fill(layout, placed_entries(table))
@@ -134,7 +135,8 @@ def _laid_out(table: ResultTable, layout: Layout, bold: Bold) -> Grid:
     shown = {name for summary, _ in labelled for name in (summary.cell.id, summary.cell.dataset)}
     kept = [note.only(shown) for note in table.notes if note.heading in _KEPT]
     # Trials of no cell are told below the table of all cells: they are of no row here.
-    return lay_out(filled, words, [*notes(labelled, 0, layout.columns), *(note for note in kept if note.items)])
+    below = (*notes(labelled, 0, layout.columns), *(note for note in kept if note.items), *other_neighbours(filled))
+    return lay_out(filled, words, below)
 
 
 def _write_grid(grid: Grid, out: Path) -> tuple[Path, ...]:

@@ -221,3 +221,31 @@ def test_a_layout_that_does_not_fit_leaves_the_others_alone(tmp_path: Path) -> N
     (line,) = done.stderr.splitlines()
     assert line.startswith("left out: layout small: none of the results has a place in it")
     assert line.endswith("it asks for the datasets dd, enzymes, proteins with gcn, graphsage, gat, gated_gcn")
+
+
+def test_a_gated_cell_beside_another_vanilla_one_than_it_is_marked_by_is_noted(tmp_path: Path) -> None:
+    """bi-GCN (0.5) of 500k is better than GCN of 500k (0.6), and stands beside GCN of 100k (0.4), which is better."""
+    large, bi_large = vanilla("zinc", "gcn", budget=500_000), gated("zinc", "gcn", budget=500_000)
+    tests = [(ZINC, (0.39, 0.41) * 2), (large, (0.59, 0.61) * 2), (bi_large, (0.49, 0.51) * 2)]
+    trials = [trial for cell, values in tests for trial in runs(cell, values)]
+    write_study(tmp_path / "both", [ZINC, large, bi_large], trials)
+    write_study(tmp_path / "alone", [ZINC, bi_large], [trial for trial in trials if trial.cell != large["id"]])
+    write_study(tmp_path / "facing", [large, bi_large], [trial for trial in trials if trial.cell != ZINC["id"]])
+    layout = tmp_path / "mine.yaml"
+    layout.write_text(
+        "name: mine\ntitle: Mine\ncolumns: [model, test]\ndigits: 2\n"
+        "sides: [{placement: none}, {placement: boosting}]\n"
+        "blocks: [{dataset: zinc, sections: [[{backbone: gcn}]]}]\n",
+        encoding="utf-8",
+    )
+    told = {}
+    for name in ("both", "alone", "facing"):
+        out = tmp_path / f"{name}-tables"
+        asked = ["tables", str(tmp_path / name), "--layout", str(layout), "--out", str(out)]
+        assert CliRunner().invoke(app, asked).exit_code == 0
+        told[name] = (out / "mine.md").read_text(encoding="utf-8")
+    assert "| GCN | 0.40 ± 0.01 | *bi*-GCN | **0.50 ± 0.01** |" in told["both"]
+    heading = "Marked not by the vanilla model in its row, but by the one that it faces:"
+    assert f"{heading}\n\n- ZINC, *bi*-GCN, L 4, budget 500000: ZINC, GCN, L 4, budget 500000\n" in told["both"]
+    assert f"{heading}\n\n- ZINC, *bi*-GCN, L 4, budget 500000: it faces none\n" in told["alone"]
+    assert heading not in told["facing"]
