@@ -20,7 +20,6 @@ from reports.layout.result_table import Entry, build_table
 from reports.published.rows import PaperRow, paper_rows
 from reports.records.load import StudyResults, load_records, load_results
 from reports.records.plan import PLAN_FILE, ResultsError
-from reports.summary.labels import Label
 from reports.summary.summarise import CellSummary
 from reports.words.parts import escape_markdown, markdown_part
 from reports.words.prose import METRIC_NAMES
@@ -29,12 +28,12 @@ from reports.words.units import scale_of
 DEFAULT_MEASURE = "information_gain_kde"
 """Of over-smoothing: the paper's."""
 
-_GATE_COLUMNS = ("cell", "phase", "status", "epochs.list.element.gate_min", "epochs.list.element.gate_max")
+_GATE_COLUMNS = ("key", "cell", "epochs.list.element.gate_min", "epochs.list.element.gate_max")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateSpan:
-    """Smallest and largest deg * beta_hat of a cell's edges, over all epochs of its finished confirm runs."""
+    """Smallest and largest deg * beta_hat of a cell's edges, over all epochs of the runs behind its number."""
 
     low: float
     high: float
@@ -84,6 +83,12 @@ class StudyFidelity:
     controls: tuple[Control, ...]
     pictures: tuple[KeptPicture, ...]
 
+    def name(self, model: BesidePublished | Entry) -> str:
+        """One of its models in Markdown, with the number of layers where its rows differ in that."""
+        depths = {row.summary.chosen.layers for row in self.rows}
+        label = markdown_part(model.label)
+        return f"{label} L{model.summary.chosen.layers}" if len(depths) > 1 else label
+
 
 def studies_in(folder: Path) -> tuple[Path, ...]:
     """The results folders that lie in ``folder``, by name.
@@ -130,10 +135,11 @@ def fidelity(folder: Path) -> tuple[StudyFidelity, ...]:
             folder=path.name,
             caption=results.plan.caption or results.plan.study,
             rows=beside if any(map(by_protocol, beside)) else (),
-            controls=tuple(_control(sides, _spans(path), compared) for sides in study),
+            controls=tuple(_control(sides, spans, compared) for sides in study),
             pictures=tuple(_pictures(path / "figures")),
         )
         for path, results, beside, study in zip(paths, studies, rows, controls, strict=True)
+        for spans in [_spans(path, [bilateral.summary for bilateral, *_ in study])]
     )
 
 
@@ -206,10 +212,11 @@ def _pictures(folder: Path) -> Iterator[KeptPicture]:
         yield KeptPicture(name=f"{text.stem}.png", caption=text.read_text(encoding="utf-8"))
 
 
-def _spans(path: Path) -> dict[str, GateSpan]:
+def _spans(path: Path, cells: Sequence[CellSummary]) -> dict[str, GateSpan]:
+    counted = {run.key for cell in cells for run in cell.runs}
     spans: dict[str, GateSpan] = {}
-    for row in load_records(path, _GATE_COLUMNS).to_pylist():
-        if row["phase"] != "confirm" or row["status"] != "finished":
+    for row in load_records(path, _GATE_COLUMNS).to_pylist() if counted else ():
+        if row["key"] not in counted:
             continue
         lows = [epoch["gate_min"] for epoch in row["epochs"] if epoch["gate_min"] is not None]
         highs = [epoch["gate_max"] for epoch in row["epochs"] if epoch["gate_max"] is not None]
@@ -228,7 +235,7 @@ def render_fidelity(studies: Sequence[StudyFidelity]) -> str:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"number": _number, "p": _p_value, "label": _label, "words": escape_markdown, "span": _span}
+    environment.filters |= {"number": _number, "p": _p_value, "words": escape_markdown, "span": _span}
     run_again = {row.published for study in studies for row in study.rows if by_protocol(row) and row.summary.complete}
     return environment.get_template("fidelity.md.jinja").render(
         studies=studies,
@@ -251,10 +258,6 @@ def _number(value: float | None, metric: str, signed: bool = False) -> str:
 
 def _p_value(value: float | None) -> str:
     return "—" if value is None else p_value_text(value)
-
-
-def _label(label: Label) -> str:
-    return markdown_part(label)
 
 
 def _span(span: GateSpan) -> str:

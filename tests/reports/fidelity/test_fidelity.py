@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import scipy.stats
-from made_studies import Cell, gated, runs, vanilla, write_study
+from made_studies import Cell, gated, runs, trial, vanilla, write_study
 from paper_configuration import configured
 from statsmodels.stats.multitest import multipletests
 from typer.testing import CliRunner
@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from aggregate import app
 from reports.fidelity.page import GateSpan, fidelity, render_fidelity, write_fidelity
 from reports.records.plan import ResultsError
-from study.records import TrialRecord
+from study.records import TrialRecord, write_record
 
 VANILLA = (0.470, 0.468, 0.474, 0.472)
 BILATERAL = (0.400, 0.404, 0.398, 0.402)
@@ -44,13 +44,13 @@ def made_folder(
 ) -> Path:
     moved = [
         replace(
-            trial,
+            record,
             epochs=(
-                replace(trial.epochs[0], gate_min=1.0, gate_max=span[1], gate_std=0.0),
-                replace(trial.epochs[1], gate_min=span[0], gate_max=1.0, gate_std=0.0),
+                replace(record.epochs[0], gate_min=1.0, gate_max=span[1], gate_std=0.0),
+                replace(record.epochs[1], gate_min=span[0], gate_max=1.0, gate_std=0.0),
             ),
         )
-        for trial in protocol_runs(GATED, bilateral)
+        for record in protocol_runs(GATED, bilateral)
     ]
     trials = [*protocol_runs(PLAIN, VANILLA), *moved, *protocol_runs(UNIFORM_GATE, UNIFORM)]
     write_study(folder / "zinc", [PLAIN, GATED, UNIFORM_GATE], trials, caption="ZINC, run again.", study="zinc")
@@ -157,3 +157,30 @@ def test_another_vanilla_model_is_set_beside_the_gain(tmp_path: Path) -> None:
     page = render_fidelity(fidelity(tmp_path))
     # 0.410 - 0.471, and 0.401 - 0.410
     assert "alone is -0.061 from GCN, without clusters, gate or further parameters; *bi*-GCN is -0.009 from it" in page
+
+
+def test_runs_that_are_not_behind_the_number_do_not_widen_the_gate(tmp_path: Path) -> None:
+    """A run of another learning rate, begun before, and one of a seed that the plan has no more."""
+    made_folder(tmp_path)
+    others = [trial(GATED, 41, 0.4, learning_rate=5e-3, started_at=1.0), trial(GATED, 7, 0.4)]
+    for record in others:
+        wide = replace(record.epochs[0], gate_min=0.1, gate_max=3.0, gate_std=1.0)
+        rate = {"learning_rate": record.learning_rate}
+        write_record(
+            replace(configured(record, **rate), epochs=(wide,)), tmp_path / f"zinc/records/{record.key}.parquet"
+        )
+    (study,) = fidelity(tmp_path)
+    assert study.controls[0].span == GateSpan(low=0.93, high=1.12)
+
+
+def test_models_of_several_depths_are_told_apart(tmp_path: Path) -> None:
+    """As in search_spaces/paper_zinc.yaml: of two depths no sentence tells which, unless it says so."""
+    deep = [{**cell, "id": f"{cell['id']}-deep", "layers": 16} for cell in (PLAIN, GATED)]
+    trials = [*protocol_runs(PLAIN, VANILLA), *protocol_runs(GATED, BILATERAL)]
+    trials += [*protocol_runs(deep[0], (0.37, 0.38, 0.36, 0.37)), *protocol_runs(deep[1], (0.30, 0.31, 0.32, 0.31))]
+    write_study(tmp_path / "zinc", [PLAIN, GATED, *deep], trials, caption="ZINC")
+    page = render_fidelity(fidelity(tmp_path))
+    assert "- *bi*-GCN L4 agrees with the printed value" in page
+    assert "- *bi*-GCN L16 **parts** from the printed value" in page
+    assert "| *bi*-GCN L4: gated - vanilla | -0.070 |" in page
+    assert "| *bi*-GCN L16: gated - vanilla | -0.060 |" in page
