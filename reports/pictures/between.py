@@ -27,7 +27,8 @@ CAPTION = (
 OWN_CONTROLS = " Where it differs in this too, the uniform gate is drawn as the bilateral cells are."
 BUDGET_CAPTION = (
     "Test metric by parameter budget, a line for each model: mean and population standard deviation over the confirm "
-    "runs; hollow where runs are missing. Depth and, where it is given, K go with the budget."
+    "runs; hollow where runs are missing. Depth and, where it is given, K go with the budget, unless models of one "
+    "budget differ in them: then a line is of one K, or of one depth."
 )
 _FIXED = (
     *("dataset", "backbone", "gate", "semantics", "departures"),
@@ -35,6 +36,14 @@ _FIXED = (
 )
 _OF_EVERY_SIZE = ("precision", "readout")
 """Other settings that do not go with depth, as batch sizes do in the paper's protocols."""
+_PARTED_BY = (
+    (),
+    ("num_clusters",),
+    ("layers",),
+    ("num_clusters", "layers"),
+    ("num_clusters", "layers", "other_settings"),
+)
+"""What parts cells of one budget, the first that leaves no two of them in one line."""
 _VARIED = ("sigma_m", "num_clusters", "placement", "budget", "layers")
 
 Series = Sequence[DrawnCell]
@@ -60,10 +69,23 @@ def series_of(cells: Sequence[DrawnCell], key: str) -> tuple[list[Series], list[
         same = (*(getattr(cell.cell, name) for name in (*_FIXED, *sorted(alike))), _other_settings(cell, key))
         if getattr(cell.cell, key) is not None:
             groups.setdefault(same, []).append(cell)
-    planned = [group for group in groups.values() if _differ(group, key)]
+    planned = [part for group in groups.values() for part in _parted(group, key) if _differ(part, key)]
     found = [[cell for cell in group if cell.entry.summary.test is not None] for group in planned]
     lacking = [cell.name for group in planned for cell in group if cell.entry.summary.test is None]
     return [_ascending(group, key) for group in found if _differ(group, key)], lacking
+
+
+def _parted(cells: Series, key: str) -> list[list[DrawnCell]]:
+    """``cells`` in series of which none holds two of one value: what differs there does not go with ``key``."""
+    parts: list[list[DrawnCell]] = []
+    for names in _PARTED_BY:
+        found: dict[tuple[object, ...], list[DrawnCell]] = {}
+        for cell in cells:
+            found.setdefault(tuple(getattr(cell.cell, name) for name in names), []).append(cell)
+        parts = list(found.values())
+        if all(len({getattr(cell.cell, key) for cell in part}) == len(part) for part in parts):
+            break
+    return parts
 
 
 def _other_settings(cell: DrawnCell, key: str) -> tuple[tuple[str, str], ...]:
@@ -111,12 +133,10 @@ def _own_controls(material: Material, series: Series) -> Series | None:
 
 def _of_budget(material: Material) -> Drawn:
     found, lacking = series_of(material.cells, "budget")
-    groups: dict[tuple[object, ...], list[Series]] = {}
-    for series in found:
-        groups.setdefault((series[0].cell.dataset, series[0].cell.backbone), []).append(series)
+    groups = _panels_of_budget(found)
 
     def draw(part: Sequence[list[Series]]) -> Figure:
-        figure, axes = panels([_title(group[0], "budget") for group in part])
+        figure, axes = panels([_title([cell for series in group for cell in series], "budget") for group in part])
         for group, panel in zip(part, axes, strict=True):
             for series in group:
                 style, name = material.styles[series[0].names.arm], material.legend_name(series[0])
@@ -126,7 +146,24 @@ def _of_budget(material: Material) -> Drawn:
         legend(figure, axes)
         return figure
 
-    return _drawn("budget", BUDGET_CAPTION, list(groups.values()), lacking, draw)
+    return _drawn("budget", BUDGET_CAPTION, groups, lacking, draw)
+
+
+def _panels_of_budget(found: Sequence[Series]) -> list[list[Series]]:
+    """The series of each dataset and backbone; of each depth, where two series of an arm differ in that."""
+    arms = [(series[0].cell.dataset, series[0].cell.backbone, series[0].names.arm) for series in found]
+    groups: dict[tuple[object, ...], list[Series]] = {}
+    for series, (dataset, backbone, _) in zip(found, arms, strict=True):
+        here = [arm for arm in arms if arm[:2] == (dataset, backbone)]
+        depth = _depth(series) if len(set(here)) < len(here) else None
+        groups.setdefault((dataset, backbone, depth), []).append(series)
+    return list(groups.values())
+
+
+def _depth(series: Series) -> int | None:
+    """The planned depth that all cells have."""
+    depths = {cell.cell.layers for cell in series}
+    return depths.pop() if len(depths) == 1 else None
 
 
 def _drawn(
@@ -173,7 +210,7 @@ def _title(series: Series, key: str) -> str:
     if key == "placement":
         return panel_title([cell])
     if key == "budget":
-        return cell_name(cell.dataset_title, backbone_name(cell), None, None, None)
+        return cell_name(cell.dataset_title, backbone_name(cell), None, None, _depth(series))
     others = tuple(detail for detail in series[0].names.details if detail.key != key)
     label = plain(replace(series[0].entry.label, details=others))
     return cell_name(cell.dataset_title, label, cell.budget, cell.hidden_dim, cell.layers)

@@ -199,6 +199,28 @@ def test_the_budget_has_a_line_for_each_model_whatever_their_depth(tmp_path: Pat
     assert legend_of(found) == ["GCN", "bi-GCN"]
 
 
+def test_models_of_one_budget_stand_in_lines_of_their_own(tmp_path: Path) -> None:
+    """K and depth are arms here beside the budget, and do not go with it: a line of two models is of neither."""
+    places = [(4, 100_000), (4, 500_000), (8, 100_000), (8, 500_000)]
+    tests = dict(zip(places, (0.5, 0.4, 0.3, 0.2), strict=True))
+    by_k = {at: gated("zinc", "gcn", num_clusters=at[0], budget=at[1], id=f"k{at}") for at in places}
+    by_depth = {at: vanilla("zinc", "gat", *at) for at in places}
+    lines = {}
+    for name, cells in (("k", by_k), ("depth", by_depth)):
+        trials = [record for at, cell in cells.items() for record in runs(cell, (tests[at],) * 4)]
+        found = picture(write_study(tmp_path / name, list(cells.values()), trials), "response-budget-between-cells")
+        for axes, title in zip(found.figure.axes, titles(found), strict=True):
+            for bars in axes.containers:
+                means = bars.lines[0]  # type: ignore[attr-defined]
+                lines[title, bars.get_label()] = [(x, round(float(y), 3)) for x, y in means.get_xydata()]
+    assert lines == {
+        ("ZINC GCN L4", "bi-GCN (K=4)"): [(100_000, 0.5), (500_000, 0.4)],
+        ("ZINC GCN L4", "bi-GCN (K=8)"): [(100_000, 0.3), (500_000, 0.2)],
+        ("ZINC GAT L4", "GAT"): [(100_000, 0.5), (500_000, 0.4)],
+        ("ZINC GAT L8", "GAT"): [(100_000, 0.3), (500_000, 0.2)],
+    }
+
+
 def test_a_cell_without_a_number_is_missing_from_a_response_with_its_name(tmp_path: Path) -> None:
     cells = [gated("zinc", "gcn", num_clusters=k, id=f"k{k}") for k in (4, 8, 16)]
     trials = [record for cell in cells[:2] for record in runs(cell, (0.4,) * 4)]
