@@ -127,7 +127,7 @@ class CellRun:
 
     def take(self, ended: EndedTrial) -> None:
         """Hear how a trial of this cell ended."""
-        self.tally.add(ended, self.direction)
+        self.tally.add(ended, self.goal)
         if ended.phase == "confirm":
             self.confirmed[ended.key] = ended
             return
@@ -166,7 +166,7 @@ class CellRun:
             self.keeps(trial.key, epoch, val_metric)
         if ended is not None:
             if is_new:
-                self.tally.add(ended, self.direction)
+                self.tally.add(ended, self.goal)
             self.outcomes[trial.key] = Outcome.of(ended)
             self._require_sampler().tell(written.entry.number, self.outcomes[trial.key])
         elif is_new:
@@ -218,7 +218,7 @@ class CellRun:
         self._confirm.extend(trial for trial in planned if trial.key not in self.confirmed)
         for key, ended in self.confirmed.items():
             if key in self.confirm_keys:
-                self.tally.add(ended, self.direction)
+                self.tally.add(ended, self.goal)
             else:
                 self._superseded.add(key)
         # Nobody will end them; on record they would be missing for ever.

@@ -106,7 +106,7 @@ def study_status(results: Path) -> StudyStatus:
         if record.status in ("diverged", "failed"):
             troubled.append(record)
         if record.status != "failed":
-            tallies[record.cell].add(record, goals[record.cell].direction)
+            tallies[record.cell].add(record, goals[record.cell])
     failed = {record.key for record in troubled if record.status == "failed"}
     # A run that died as it sealed a trial, or does so now, has left the live record beside the other.
     live = [record for record in _live_trials(folder, failed) if record.key not in ended]
@@ -114,7 +114,7 @@ def study_status(results: Path) -> StudyStatus:
     troubled = [record for record in troubled if record.key not in again]
     for record in troubled:
         if record.status == "failed":
-            tallies[record.cell].add(record, goals[record.cell].direction)
+            tallies[record.cell].add(record, goals[record.cell])
     signs += (record.epochs[-1].ended_at if record.epochs else record.started_at for record in live)
     epochs_s += (epoch.seconds for record in live for epoch in record.epochs)
     keys: dict[str, list[str]] = defaultdict(list)

@@ -46,7 +46,10 @@ class CountedTrial(Protocol):
 
 @dataclass
 class CellTally:
-    """What of a cell's work has ended, summed as records come in."""
+    """What of a cell's work has ended, summed as records come in.
+
+    ``best``: the best validation metric of the search trials that may be chosen.
+    """
 
     search: Counter[str] = field(default_factory=Counter)
     confirm: Counter[str] = field(default_factory=Counter)
@@ -57,8 +60,8 @@ class CellTally:
     furthest_pruned: int = 0
     causes: Causes = field(default_factory=Causes)
 
-    def add(self, record: CountedTrial, direction: Direction) -> None:
-        """Count one sealed record."""
+    def add(self, record: CountedTrial, goal: CellGoal) -> None:
+        """Count one sealed record of the cell that has this goal."""
         self.seconds += record.seconds
         if record.status in ("failed", "diverged"):
             self.causes.add(record.status, record.reason)
@@ -70,8 +73,10 @@ class CellTally:
         self.search_epochs += record.num_epochs
         if record.status == "pruned":
             self.furthest_pruned = max(self.furthest_pruned, record.num_epochs)
-        if record.status in ("finished", "pruned") and record.val_metric is not None:
-            better = min if direction == "min" else max
+        reached = record.status == "pruned" and goal.last_rung is not None and record.num_epochs >= goal.last_rung
+        # The value of an epoch in between is not comparable, and no trial is chosen by it.
+        if (record.status == "finished" or reached) and record.val_metric is not None:
+            better = min if goal.direction == "min" else max
             self.best = record.val_metric if self.best is None else better(self.best, record.val_metric)
 
     def has_choice(self, goal: CellGoal) -> bool:

@@ -87,6 +87,18 @@ def test_a_study_in_the_middle(folder: ResultsFolder) -> None:
     assert troubles == (f"{diverged.key} {GATED} search seed 3: diverged, epoch 1: loss nan in training",)
 
 
+def test_the_best_is_one_that_may_be_chosen(folder: ResultsFolder) -> None:
+    """Accuracies: 0.2 finished, 0.3 pruned at a rung in between, 0.4 pruned at the last one."""
+    planned = json.loads(folder.plan_file.read_text())
+    planned["cells"] = [{**cell, "rungs": [3, 4]} for cell in planned["cells"]]
+    folder.plan_file.write_text(json.dumps(planned))
+    sealed(folder, 1, epochs=2, status="finished", reason="min_lr")
+    sealed(folder, 2, epochs=3, status="pruned", reason="at the rung of epoch 3")
+    assert view(folder).cells[1].best == 0.2
+    sealed(folder, 3, epochs=4, status="pruned", reason="at the rung of epoch 4")
+    assert view(folder).cells[1].best == 0.4
+
+
 def test_a_failed_trial_waits_for_the_next_start_and_does_not_run(folder: ResultsFolder) -> None:
     failed = sealed(folder, 1, epochs=1, status="failed", reason="OSError: gone")
     begun(folder, 1, epochs=1, status="failed", reason="OSError: gone")

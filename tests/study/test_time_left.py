@@ -30,7 +30,7 @@ def goal(cell: str = "a", trials: int = 10, confirm: int = 4, max_epochs: int = 
 def tally(*ended: Ended) -> CellTally:
     found = CellTally()
     for trial in ended:
-        found.add(trial, "max")
+        found.add(trial, goal())
     return found
 
 
