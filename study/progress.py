@@ -15,6 +15,7 @@ class CellLine:
     """One cell as the view shows it; ``repeated`` search trials had a configuration that was known already.
 
     ``running``: trials that a worker has. ``waiting``: that were handed out, and none has yet.
+    ``confirm_trials``: that it has; none where its search has ended and nothing can be chosen.
     ``ended``: nothing is left of it; trials that failed may be tried again all the same.
     """
 
@@ -26,6 +27,7 @@ class CellLine:
     diverged: int
     failed: int
     confirmed: int
+    confirm_trials: int
     best: float | None
     ended: bool
     waiting: int = 0
@@ -85,7 +87,7 @@ def study_view(
         running=running,
         slots=slots,
         ended=sum(line.searched + line.confirmed for line in lines),
-        total=sum(goal.trials + goal.confirm_trials for goal, _ in cells),
+        total=sum(line.goal.trials + line.confirm_trials for line in lines),
         time_left=time_left(cells, under_way, repeated, side_by_side, overhead_s),
         troubles=Causes.together(tally.causes for _, tally in cells),
         at_work=at_work,
@@ -96,7 +98,7 @@ def study_view(
 def _line(goal: CellGoal, tally: CellTally, under_way: UnderWay, repeated: int) -> CellLine:
     both = tally.search + tally.confirm
     searched = tally.search.total() + repeated
-    has_nothing_to_confirm = goal.trials > 0 and not tally.has_choice(goal)
+    confirm_trials = tally.confirm_trials(goal, repeated)
     return CellLine(
         goal=goal,
         searched=searched,
@@ -106,9 +108,8 @@ def _line(goal: CellGoal, tally: CellTally, under_way: UnderWay, repeated: int) 
         diverged=both["diverged"],
         failed=both["failed"],
         confirmed=tally.confirm.total(),
+        confirm_trials=confirm_trials,
         best=tally.best,
-        ended=under_way.trials == 0
-        and searched >= goal.trials
-        and (tally.confirm.total() >= goal.confirm_trials or has_nothing_to_confirm),
+        ended=under_way.trials == 0 and searched >= goal.trials and tally.confirm.total() >= confirm_trials,
         waiting=under_way.waiting,
     )

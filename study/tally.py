@@ -84,6 +84,16 @@ class CellTally:
         reached = goal.last_rung is not None and self.furthest_pruned >= goal.last_rung
         return reached or self.search["finished"] > 0
 
+    def confirm_trials(self, goal: CellGoal, repeated: int) -> int:
+        """How many confirm trials it has: no more once a search has ended of which nothing can be chosen.
+
+        ``repeated``: search trials that need no training.
+        """
+        search_is_over = self.search.total() + repeated >= goal.trials
+        if goal.trials and search_is_over and not self.has_choice(goal):
+            return self.confirm.total()
+        return goal.confirm_trials
+
     @property
     def epochs(self) -> int:
         return self.search_epochs + self.confirm_epochs

@@ -87,9 +87,7 @@ def _of_cell(
     """Seconds of work left, and of its longest chain."""
     searched, confirmed = tally.search.total(), tally.confirm.total()
     search_left = max(0, goal.trials - searched - repeated)
-    confirm_left = max(0, goal.confirm_trials - confirmed)
-    if goal.trials and not search_left and not tally.has_choice(goal):
-        confirm_left = 0
+    confirm_left = max(0, tally.confirm_trials(goal, repeated) - confirmed)
     search = tally.search_epochs / searched if searched else known.search_share * goal.max_epochs
     confirm = tally.confirm_epochs / confirmed if confirmed else known.confirm_share * goal.max_epochs
     each = tally.seconds / tally.epochs if tally.epochs else known.seconds_an_epoch

@@ -84,7 +84,7 @@ def _all_columns(view: StudyView) -> list[tuple[str, Callable[[CellLine], str]]]
         ("pruned", lambda line: str(line.pruned or "-")),
         *((status, lambda line, status=status: str(getattr(line, status) or "-")) for status in statuses),
         (f"best {shared}" if shared else "best", lambda line: best_text(line, with_metric=shared is None)),
-        ("confirm", lambda line: f"{line.confirmed}/{line.goal.confirm_trials}"),
+        ("confirm", lambda line: f"{line.confirmed}/{line.confirm_trials}" if line.confirm_trials else "-"),
     ]
 
 

@@ -21,6 +21,7 @@ from study.compaction import compact
 from study.coordinator import StudyCoordinator
 from study.growing_record import initial_record
 from study.journal import Journal, JournalError
+from study.live_view import plain_line
 from study.plan import plan
 from study.records import COMPACTED_FILE, EpochRecord, TrialRecord, read_records, write_record
 from study.results import ResultsFolder
@@ -536,3 +537,13 @@ confirm: {seeds: [1]}
 """)
     assert start(folder, spec).run(slots=4)
     assert len(records(folder)) == 4
+
+
+def test_a_study_in_which_a_cell_finds_nothing_ends_with_all_its_trials(folder: ResultsFolder) -> None:
+    """Of vanilla cells all 8 search trials diverge: 2 confirm trials never come, and nothing is left to wait for."""
+    spec = study()
+    workers = start(folder, spec, curve=lambda a, e: math.nan if a.config.model.placement == "none" else accuracy(a, e))
+    assert workers.run(slots=2)
+    seen = workers.coordinator.view(2)
+    assert (seen.ended, seen.total) == (8 + 8 + 2, 18)
+    assert "left" not in plain_line(seen)

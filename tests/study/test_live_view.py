@@ -31,6 +31,7 @@ def line(cell: str = "digits-gcn-boosting-L4-100k", **changes: object) -> CellLi
         diverged=0,
         failed=0,
         confirmed=0,
+        confirm_trials=4,
         best=None,
         ended=False,
     )
@@ -97,6 +98,10 @@ def test_what_is_not_there_is_a_dash() -> None:
     without_search = line()
     without_search = replace(without_search, goal=replace(without_search.goal, trials=0))
     assert shown(view(without_search))[3].split()[1] == "-"
+
+
+def test_a_search_that_chose_nothing_shows_no_confirm_trials_to_come() -> None:
+    assert shown(view(line(searched=8, diverged=8, confirm_trials=0, ended=True)))[3].split()[-1] == "-"
 
 
 def test_of_a_study_that_stopped_trials_are_unfinished() -> None:

@@ -99,6 +99,17 @@ def test_the_best_is_one_that_may_be_chosen(folder: ResultsFolder) -> None:
     assert view(folder).cells[1].best == 0.4
 
 
+def test_trials_that_never_come_are_not_in_the_total(folder: ResultsFolder) -> None:
+    """Of 4 search trials none can be chosen: that cell has 4 trials, the other 4 and 2 to confirm."""
+    for seed in range(3):
+        sealed(folder, seed, epochs=0, status="diverged", reason="epoch 1: loss nan in training")
+    assert (view(folder).ended, view(folder).total) == (3, 12), "the last may still be chosen"
+    sealed(folder, 3, epochs=2, status="pruned", reason="at the rung of epoch 2")
+    seen = view(folder)
+    assert (seen.ended, seen.total) == (4, 10)
+    assert [(line.ended, line.confirm_trials) for line in seen.cells] == [(False, 2), (True, 0)]
+
+
 def test_a_failed_trial_waits_for_the_next_start_and_does_not_run(folder: ResultsFolder) -> None:
     failed = sealed(folder, 1, epochs=1, status="failed", reason="OSError: gone")
     begun(folder, 1, epochs=1, status="failed", reason="OSError: gone")
