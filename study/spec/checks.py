@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from bimp.config import ConfigError, gated_layers
 from bimp.tasks import task_of
 from study.spec.domains import Domain
-from study.spec.hyperparameters import BACKBONE_OF, GATE_KEYS, exists, sampling_order
+from study.spec.hyperparameters import BACKBONE_OF, GATE_KEYS, PARENTS, exists, sampling_order
 from study.spec.rows import Variant, options, path_of, variants
 from study.spec.source import KeyPath, path_text, value_text
 from study.spec.strict import refused_at
@@ -158,6 +158,22 @@ def _check_conditions_in(variant: Variant, key: str, domain: Domain) -> None:
             expected = f"a key of single values; make {name} a choice"
             raise refused_at(path, f"a condition on {name}, which has a continuous range", expected)
         _check_possible(variant, name, path, values)
+    if domain.when:
+        _check_possible_together(variant, key, domain)
+
+
+def _check_possible_together(variant: Variant, key: str, domain: Domain) -> None:
+    """Whether the key, and all that its conditions name, exist in one trial."""
+    names = (*domain.when, key)
+    deciding = dict.fromkeys(parent for name in names for parent in PARENTS.get(name, ()))
+    values = {name: domain.when.get(name) or tuple(value for _, value in options(variant, name)) for name in deciding}
+    given = {name: possible for name, possible in values.items() if possible}
+    trials = (dict(zip(given, combination, strict=True)) for combination in product(*given.values()))
+    if not any(all(exists(name, trial) for name in names) for trial in trials):
+        joined = f"{', '.join(names[:-1])} and {key}"
+        raise refused_at(
+            ("space", key, "when"), "conditions that no trial meets", f"values with which {joined} exist together"
+        )
 
 
 def _check_possible(variant: Variant, name: str, path: KeyPath, values: tuple[Any, ...]) -> None:

@@ -130,4 +130,16 @@ BROKEN_COMBINATIONS = {
         "f.yaml:10: space.num_clusters.when.backbone: found 'gated_gcn', "
         "expected a value that backbone can have: 'gcn', 'gat'",
     ),
+    "conditions that never hold together": (
+        "  num_clusters: {int: [2, 16]}\n",
+        "  num_clusters: {int: [2, 16]}\n  batch_size: {choice: [64, 128], when: {placement: none, num_clusters: 3}}\n",
+        "f.yaml:11: space.batch_size.when: found conditions that no trial meets, "
+        "expected values with which placement, num_clusters and batch_size exist together",
+    ),
+    "condition under which the key does not exist": (
+        "{int: [2, 16]}",
+        "{int: [2, 16], when: {placement: none}}",
+        "f.yaml:10: space.num_clusters.when: found conditions that no trial meets, "
+        "expected values with which placement and num_clusters exist together",
+    ),
 }
