@@ -17,7 +17,7 @@ from typing import Any
 from bimp.stack.network import can_be_stacked
 from study.assignment import TrialAssignment
 from study.attempts import newest_record
-from study.cell_run import CellRun, PlannedTrial
+from study.cell_run import MOST_TOGETHER, CellRun, PlannedTrial
 from study.ended_trials import EndedTrial, ended_trials
 from study.journal import Journal, WrittenEntry
 from study.out_of_memory import MemoryPlace
@@ -29,9 +29,6 @@ from study.sealing import clear_away, seal
 from study.spec import StudySpec
 from study.stays import Stays
 from study.whole_files import remove_folder
-
-MOST_TOGETHER = 10
-"""Confirm trials in one training run, as ten folds: with every one it takes more memory."""
 
 MakeAssignment = Callable[[PlannedTrial], TrialAssignment]
 """Completes a trial with what only the driver knows: folders, threads, the state of the code."""

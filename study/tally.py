@@ -16,6 +16,7 @@ class CellGoal:
     """What a cell is to do: search trials, confirm trials, epochs of a whole trial.
 
     ``last_rung``: epochs after which a pruned trial may be chosen all the same; None without rungs.
+    ``together``: confirm trials that share a slot, each with an equal part of its seconds.
     """
 
     cell: str
@@ -25,6 +26,7 @@ class CellGoal:
     confirm_trials: int
     max_epochs: int
     last_rung: int | None = None
+    together: int = 1
 
 
 class CountedTrial(Protocol):

@@ -43,7 +43,8 @@ def time_left(
 
     Each cell's trials that are left are taken to last as long as its ended ones on average, search and confirm trials
     by themselves, epochs that running trials have already left out. That work is spread over the slots, but ends no
-    sooner than the longest chain of trials that must follow each other: a search trial, then a confirm trial.
+    sooner than the longest chain of trials that must follow each other: a search trial, then a confirm trial, or as
+    many as share a slot.
 
     Args:
         cells: what each is to do, and what of it has ended.
@@ -93,8 +94,9 @@ def _of_cell(
     each = tally.seconds / tally.epochs if tally.epochs else known.seconds_an_epoch
     left = search_left + confirm_left
     epochs = max(0.0, search_left * search + confirm_left * confirm - running.epochs)
-    chain = (search if search_left else 0.0) + (confirm if confirm_left else 0.0)
+    together = min(confirm_left, goal.together)
+    chain = (search if search_left else 0.0) + together * confirm
     first = search_left or confirm_left
     if running.trials and first <= running.trials:
-        chain = max(0.0, chain - running.epochs / running.trials)
+        chain = max(0.0, chain - (1 if search_left else together) * running.epochs / running.trials)
     return epochs * each + left * overhead_s, chain * each

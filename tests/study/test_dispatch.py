@@ -458,6 +458,7 @@ def test_the_seeds_of_a_cell_take_one_slot_and_each_is_sealed_when_it_is_done(sh
     assert [[member.config.seed for member in trial.members] for trial in (first, second)] == [[41, 95, 12]] * 2
     assert {member.cell for member in first.members} == {first.cell}
     assert len(sharing.coordinator.live) == 6
+    assert [line.goal.together for line in sharing.coordinator.view(4).cells] == [10, 10], "for the time left"
     assert {member.attempt for member in first.members} == {"000001-001"}
     for _ in range(2):
         assert epoch_of_all(sharing, first)

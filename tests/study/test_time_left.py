@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -67,6 +67,21 @@ def test_in_the_tail_it_is_what_the_running_trials_lack() -> None:
     cells = [(goal(), tally(*whole))]
     # 2 confirm trials run on 8 slots, 8 of 9 epochs done each: one epoch of 2 s.
     assert time_left(cells, {"a": UnderWay(2, 16)}, {}, slots=8) == TimeLeft(seconds=2.0, ended=12, borrowed=0)
+
+
+def test_confirm_trials_that_share_a_slot_follow_each_other() -> None:
+    whole = [WHOLE] * 10
+    together = replace(goal(), together=10)
+    # 4 confirm trials of 9 epochs, of 2 s each as its share: 72 s in one slot, however many there are.
+    assert time_left([(together, tally(*whole))], {}, {}, slots=8) == TimeLeft(seconds=72.0, ended=10, borrowed=0)
+    # All four have 6 epochs behind them: 3 are left of each.
+    under_way = {"a": UnderWay(4, 24)}
+    assert time_left([(together, tally(*whole))], under_way, {}, slots=8) == TimeLeft(
+        seconds=24.0, ended=10, borrowed=0
+    )
+    # A search trial comes first: one of 9 epochs, then the four.
+    before = time_left([(together, tally(*whole[1:]))], {"a": UnderWay(1, 5)}, {}, slots=8)
+    assert before == TimeLeft(seconds=2.0 * (4 + 36), ended=9, borrowed=0)
 
 
 def test_what_trials_cost_beside_their_training_counts() -> None:
