@@ -174,7 +174,7 @@ def confirm_result(record: TrialRecord) -> ConfirmResult | None:
 
 
 def summary_metrics(results: Iterable[ConfirmResult]) -> list[MetricRow]:
-    """Mean and population standard deviation over a cell's finished confirm trials, as in the tables.
+    """Mean and, of two or more, population standard deviation over a cell's finished confirm trials, as in the tables.
 
     Step i is the summary of the first i that ended, so that a mirror which watched them and one made afterwards
     hold the same rows; the last step is the result.
@@ -187,7 +187,8 @@ def summary_metrics(results: Iterable[ConfirmResult]) -> list[MetricRow]:
             values = [value for result in ordered[:count] if _is_number(value := getattr(result, split))]
             if len(values) == count:
                 _append(rows, f"{split}_{last.metric}_mean", fmean(values), last.ended_at, count)
-                _append(rows, f"{split}_{last.metric}_std", pstdev(values), last.ended_at, count)
+                spread = pstdev(values) if count > 1 else None
+                _append(rows, f"{split}_{last.metric}_std", spread, last.ended_at, count)
     return rows
 
 
