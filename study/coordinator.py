@@ -239,7 +239,7 @@ class StudyCoordinator:
     def _retire(self, run: CellRun) -> None:
         """Take confirm trials of a configuration that lost its place out of the study; they stay on record."""
         reason = (
-            "the search was extended and chose another configuration"
+            "its search, extended or with failed trials tried again, chose another configuration"
             if run.cell.trials
             else "the data of its cell, or the width that its budget gives, is another now"
         )

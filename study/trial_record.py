@@ -14,7 +14,8 @@ SCHEMA_VERSION = 3
 
 Status = Literal["running", "finished", "pruned", "diverged", "failed", "superseded"]
 """``running`` until the driver seals the record; only ``finished`` confirm records enter a table. ``superseded`` is a
-confirm record that lost its place: the search was extended and chose another configuration, or the data is other."""
+confirm record that lost its place: its search, extended or with failed trials tried again, chose another configuration,
+or the data is other."""
 
 BEGUN_AGAIN: tuple[Status, ...] = ("failed", "superseded")
 """On record, and yet no end: the study may begin such a trial again."""

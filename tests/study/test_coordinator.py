@@ -437,7 +437,7 @@ def test_an_extended_search_that_chooses_anew_retires_the_old_confirm_trials(fol
         assert sorted(r.seed for r in in_table) == [41, 95]
     assert {r.status for r in after.values()} == {"finished", "superseded"}
     reasons = {r.reason for r in after.values() if r.status == "superseded"}
-    assert reasons == {"the search was extended and chose another configuration"}
+    assert reasons == {"its search, extended or with failed trials tried again, chose another configuration"}
     view = workers.coordinator.view(2)
     assert (view.ended, view.total) == (64, 64)
 

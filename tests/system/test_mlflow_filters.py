@@ -36,7 +36,7 @@ EXPECTED: dict[str, Callable[[TrialRecord], bool]] = {
     "what failed or diverged": lambda r: r.status in ("failed", "diverged"),
     "what was pruned": lambda r: r.status == "pruned",
     "everything that did not finish": lambda r: r.status != "finished",
-    "what an extended search replaced": lambda r: r.status == "superseded",
+    "what a later choice replaced": lambda r: r.status == "superseded",
     "everything of one seed": lambda r: r.seed == 41,
     "one placement at one budget": lambda r: (r.placement, r.budget) == ("boosting", 5000),
     "search trials above a value": lambda r: (
@@ -102,7 +102,11 @@ def other_ends(results: Path) -> None:
         replace(search[0], status="diverged", reason="epoch 2: loss nan in training", val_metric=None),
         replace(search[1], status="failed", reason="its worker was lost", val_metric=None),
         replace(search[2], status="pruned", reason="at the rung of epoch 2"),
-        replace(confirm[0], status="superseded", reason="the search was extended and chose another configuration"),
+        replace(
+            confirm[0],
+            status="superseded",
+            reason="its search, extended or with failed trials tried again, chose another configuration",
+        ),
     ]
     for record in changed:
         write_record(record, results / "records" / f"{record.key}.parquet")
@@ -132,7 +136,7 @@ def test_every_filter_answers_its_question_by_the_client(mirrored: Mirrored) -> 
         values = [run.data.metrics[question.sort] for run in runs if question.sort in run.data.metrics]
         assert values == sorted(values, reverse=True)
         found_any |= {question.text} if expected else set()
-    assert {"what was pruned", "what failed or diverged", "what an extended search replaced"} <= found_any
+    assert {"what was pruned", "what failed or diverged", "what a later choice replaced"} <= found_any
 
 
 def test_the_run_of_the_study_holds_its_tables(mirrored: Mirrored) -> None:
