@@ -108,7 +108,7 @@ def _row(row: BesidePublished, is_first: bool) -> tuple[Text, ...]:
     return (
         (row.label,),
         (DASH if layers is None else str(layers),),
-        (spread_text(row.summary) if is_first else "",),
+        (spread_text(row.summary),) if is_first else (),
         (row.name + nearest,),
         (_printed(row),),
         (row.origin,),
