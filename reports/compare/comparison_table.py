@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.compare.against_vanilla import Comparison, compare_cells, independent_values
-from reports.compare.inference import BOOTSTRAP_FROM, RESAMPLES, Interval, interval
+from reports.compare.inference import BOOTSTRAP_FROM, RESAMPLES, SIGNIFICANCE, Interval, interval
 from reports.grid import Column, Grid, Section
 from reports.layout.columns import runs_text
 from reports.layout.result_table import Entry, ResultTable
@@ -114,15 +114,30 @@ def verdict(comparison: Comparison[CellSummary]) -> Text:
 
 
 def p_value_text(value: float | None) -> str:
-    """Three decimals; a dash where there is none."""
+    """Three decimals; a dash where there is none. What is below the level is never printed as the level."""
     if value is None:
         return DASH
+    level = f"{SIGNIFICANCE:.3f}"
+    if value < SIGNIFICANCE and f"{value:.3f}" == level:
+        return f"< {level}"
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def difference_text(value: float | None, metric: str) -> str:
+    """A difference of fractions as the tables print the metric, with its sign; without one where it rounds to zero."""
+    if value is None:
+        return DASH
+    return _signed(value * scale_of(metric), 3)
 
 
 def scaled_text(value: float | None, metric: str, sign: str = "") -> str:
     """A fraction as the tables print the metric; ``sign`` ``+``: also of what is above 0."""
     return DASH if value is None else format(value * scale_of(metric), f"{sign}.3f")
+
+
+def _signed(value: float, decimals: int) -> str:
+    shown = f"{value:+.{decimals}f}"
+    return shown if float(shown) else shown[1:]
 
 
 def spread_text(summary: CellSummary) -> str:
@@ -155,9 +170,9 @@ def _row(pairing: Pairing) -> tuple[Text, ...]:
     cells: tuple[Text, ...] = (
         *_side(pairing.gated),
         *_side(pairing.vanilla),
-        (scaled_text(outcome.difference, metric, "+"),),
+        (difference_text(outcome.difference, metric),),
         (_interval_text(outcome.interval, metric, "+"),),
-        (DASH if outcome.effect is None else f"{outcome.effect:+.2f}",),
+        (DASH if outcome.effect is None else _signed(outcome.effect, 2),),
         (p_value_text(outcome.p_value),),
         (Marked(words=holm, mark=Mark.BETTER) if comparison.significant else holm,),
         verdict(comparison),

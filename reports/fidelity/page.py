@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.compare.against_published import BesidePublished, beside_published
 from reports.compare.against_vanilla import Comparison, compare_cells
-from reports.compare.comparison_table import p_value_text
+from reports.compare.comparison_table import difference_text, p_value_text
 from reports.compare.inference import SIGNIFICANCE
 from reports.layout.result_table import Entry, build_table
 from reports.published.rows import PaperRow, paper_rows
@@ -235,7 +235,8 @@ def render_fidelity(studies: Sequence[StudyFidelity]) -> str:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"number": _number, "p": _p_value, "words": escape_markdown, "span": _span}
+    environment.filters |= {"number": _number, "difference": _difference, "p": _p_value}
+    environment.filters |= {"words": escape_markdown, "span": _span}
     run_again = {row.published for study in studies for row in study.rows if by_protocol(row) and row.summary.complete}
     return environment.get_template("fidelity.md.jinja").render(
         studies=studies,
@@ -254,6 +255,10 @@ def _number(value: float | None, metric: str, signed: bool = False) -> str:
         return "—"
     shown = scale_of(metric) * value
     return f"{shown:+.3f}" if signed else f"{shown:.3f}"
+
+
+def _difference(value: float | None, metric: str) -> str:
+    return "—" if value is None else difference_text(value, metric)
 
 
 def _p_value(value: float | None) -> str:

@@ -89,6 +89,12 @@ def test_a_gain_that_the_uniform_arm_has_too_is_not_the_gates(tmp_path: Path) ->
     assert "within 0.930 to 1.120 over all edges" in page
 
 
+def test_a_difference_that_rounds_to_zero_has_no_sign(tmp_path: Path) -> None:
+    # the uniform arm has the mean 0.401
+    page = render_fidelity(fidelity(made_folder(tmp_path, bilateral=(0.4008, 0.4028, 0.3988, 0.4008))))
+    assert "| *bi*-GCN: gated - uniform | 0.000 | " in page
+
+
 def test_a_gate_that_helps_and_one_that_harms(tmp_path: Path) -> None:
     better = tuple(value - 0.05 for value in UNIFORM)
     worse = tuple(value + 0.05 for value in UNIFORM)

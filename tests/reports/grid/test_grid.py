@@ -276,8 +276,30 @@ class TestComparisons:
         assert "Folds share most of their training graphs" in together
 
     def test_p_values_have_three_decimals(self) -> None:
-        shown = [p_value_text(value) for value in (None, 0.000999, 0.001, 0.0014, 0.0496, 1.0)]
-        assert shown == ["–", "< 0.001", "0.001", "0.001", "0.050", "1.000"]  # noqa: RUF001
+        shown = [p_value_text(value) for value in (None, 0.000999, 0.001, 0.0014, 0.0494, 1.0)]
+        assert shown == ["–", "< 0.001", "0.001", "0.001", "0.049", "1.000"]  # noqa: RUF001
+
+    def test_a_p_below_the_level_is_not_printed_as_the_level(self) -> None:
+        shown = [p_value_text(value) for value in (0.0496, 0.05 - 1e-9, 0.05, 0.0504)]
+        assert shown == ["< 0.050", "< 0.050", "0.050", "0.050"]
+
+    # Both standard deviations (ddof 1) are sqrt(.01 / 3), so Hedges' g is (1 - 3 / 23) / .0577 = 15.06 differences, and
+    # half the interval is t(0.975, 6) = 2.447 times .0577 / sqrt(2): .0999 to either side.
+    @pytest.mark.parametrize(
+        ("difference", "row"),
+        [
+            (-1e-4, r"| 0.000 | \[-0.100, +0.100\] | 0.00 |"),
+            (1e-4, r"| 0.000 | \[-0.100, +0.100\] | 0.00 |"),
+            (0.0, r"| 0.000 | \[-0.100, +0.100\] | 0.00 |"),
+            (-6e-4, r"| -0.001 | \[-0.100, +0.099\] | -0.01 |"),
+        ],
+    )
+    def test_a_difference_that_rounds_to_zero_has_no_sign(self, tmp_path: Path, difference: float, row: str) -> None:
+        base, bi = vanilla("zinc", "gcn"), gated("zinc", "gcn")
+        tests = [0.4, 0.5, 0.4, 0.5]
+        trials = [*runs(base, tests), *runs(bi, [test + difference for test in tests])]
+        results = load_results(write_study(tmp_path, [base, bi], trials))
+        assert row in render_markdown(comparison_grid(compare_tables([build_table(results)])))
 
     def test_no_pairs(self, tmp_path: Path) -> None:
         table = build_table(load_results(write_study(tmp_path, [vanilla("zinc", "gcn")], [])))
