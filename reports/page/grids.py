@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
@@ -96,7 +97,10 @@ def _column(column: GridColumn) -> Column:
 
 
 def _value(text: Text, column: Column, link: str | None) -> Value:
-    """Sorted by the first number that the words hold, where the column is of numbers: the mean of mean ± std."""
+    """Sorted by the first number that the words hold, where the column is of numbers: the mean of mean ± std.
+
+    What is said to be less than a number comes before it.
+    """
     shown = written(text)
     plain = Markup(shown).striptags()
     if link is not None:
@@ -106,7 +110,8 @@ def _value(text: Text, column: Column, link: str | None) -> Value:
     if column.kind == "text":
         return Value(shown=shown, key=plain)
     found = _NUMBER.search(plain)
-    return Value(shown=shown, key=found[0].replace(",", "") if found else "")
+    key = found[0].replace(",", "") if found else ""
+    return Value(shown=shown, key=repr(math.nextafter(float(key), -math.inf)) if key and plain[0] == "<" else key)
 
 
 def _in_sections(items: Sequence[Item], section: Callable[[Item], Hashable]) -> list[Item]:

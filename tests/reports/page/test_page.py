@@ -189,6 +189,8 @@ def test_comparisons_open_the_evidence_of_both_sides(worked: Element) -> None:
     # degrees of freedom: p = 4e-6, and still below .001 times the seven tests.
     assert [cell.text for cell in row.all("td")][8] == "-0.090"
     assert [cell.text for cell in row.all("td")][-3:] == ["< 0.001", "< 0.001", "better"]
+    # What is printed as 0.001 is no less than that.
+    assert 0.00099 < float(row.all("td")[-3].attributes["data-value"]) < 0.001
     assert {link.attributes["href"]: link.text for link in row.all("a")} == {
         "#cell-zinc-gcn-boosting-bilateral-L16-500000": "0.280 ± 0.007",
         "#cell-zinc-gcn-none-L16-500000": "0.370 ± 0.007",
