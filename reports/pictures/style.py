@@ -66,6 +66,8 @@ _RC: dict[Any, Any] = {
 _DECADES_WITH_PARTS = 2.0
 _LINE = 0.13
 """Of a title or a legend, in inches."""
+_MARGIN = 0.03
+"""Between a title and the edge of the picture, in inches."""
 
 _FEW_VALUES = 5
 _SHORT_TEXT = 5
@@ -132,6 +134,11 @@ def settled(figure: Figure) -> Figure:
     with styled():
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
+        for panel in figure.axes:
+            # The layout makes no room for titles: that of a panel at the edge would lose its end, such as a depth.
+            beyond = panel.title.get_window_extent().x1 + _MARGIN * figure.dpi - figure.bbox.x1
+            if beyond > 0:
+                panel.title.set_x(panel.title.get_position()[0] - beyond / panel.bbox.width)
     return figure
 
 

@@ -14,7 +14,7 @@ from aggregate_command import ROOT, WITHOUT, aggregate
 from hypothesis import given
 from hypothesis import strategies as st
 from made_studies import gated, runs, vanilla, worked_study, write_study
-from read_pictures import gate_search, searched
+from read_pictures import gate_search, picture, searched, titles
 from searched_study import VANILLA, clean_study, curve
 
 from reports.pictures import draw_pictures
@@ -106,6 +106,21 @@ def test_names_of_any_kind_are_drawn_without_a_warning(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         for found in draw_pictures(results).pictures:
             found.write(tmp_path / "figures")
+
+
+def test_no_title_reaches_beyond_the_edge(tmp_path: Path) -> None:
+    # Of three panels the last stands at the edge, and has fewer letters than a line may have, but wide ones.
+    cells = [
+        gated("enzymes", backbone, id=f"{backbone} {count}", num_clusters=count)
+        for backbone in ("gcn", "gat", "graphsage")
+        for count in (4, 8)
+    ]
+    trials = [one for cell in cells for one in runs(cell, [0.2, 0.4, 0.6, 0.8])]
+    found = picture(write_study(tmp_path, cells, trials), "response-num_clusters-between-cells")
+    assert titles(found)[-1] == "ENZYMES bi-GraphSAGE 100k L4"
+    for axes in found.figure.axes:
+        box = axes.title.get_window_extent()
+        assert 0 < box.x0 < box.x1 < found.figure.bbox.x1
 
 
 @given(st.text())
