@@ -235,7 +235,7 @@ def render_fidelity(studies: Sequence[StudyFidelity]) -> str:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"number": _number, "difference": _difference, "p": _p_value}
+    environment.filters |= {"number": _number, "difference": _difference, "p": _p_value, "told_p": _told_p}
     environment.filters |= {"words": escape_markdown, "span": _span}
     run_again = {row.published for study in studies for row in study.rows if by_protocol(row) and row.summary.complete}
     return environment.get_template("fidelity.md.jinja").render(
@@ -263,6 +263,11 @@ def _difference(value: float | None, metric: str) -> str:
 
 def _p_value(value: float | None) -> str:
     return "—" if value is None else p_value_text(value)
+
+
+def _told_p(value: float | None) -> str:
+    shown = _p_value(value)
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
 
 
 def _span(span: GateSpan) -> str:

@@ -100,7 +100,7 @@ def test_a_gate_that_helps_and_one_that_harms(tmp_path: Path) -> None:
     worse = tuple(value + 0.05 for value in UNIFORM)
     helped = render_fidelity(fidelity(made_folder(tmp_path / "better", better)))
     harmed = render_fidelity(fidelity(made_folder(tmp_path / "worse", worse)))
-    assert "The gate of *bi*-GCN helps: -0.050 against the uniform arm" in helped
+    assert "The gate of *bi*-GCN helps: -0.050 against the uniform arm (p < 0.001)" in helped
     assert "The gate of *bi*-GCN harms: +0.050 against the uniform arm" in harmed
 
 
