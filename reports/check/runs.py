@@ -44,7 +44,7 @@ UNASKED_RUN = Kind(
 ONE_RUN = Kind(
     name="one-run",
     severity="warns",
-    effect="a spread over one run is 0 and says nothing; no difference to another cell can be judged",
+    effect="one run has no spread; no difference to another cell can be judged",
     mend="add seeds or folds to confirm",
 )
 ZERO_SPREAD = Kind(
