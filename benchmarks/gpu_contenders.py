@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -86,7 +87,7 @@ def _usual_epoch(config: TrialConfig, workload: Workload) -> Callable[[int], obj
 
     def epoch(turn: int) -> None:
         for batch in batches:
-            on_device = batch.to(GPU)
+            on_device = copy.copy(batch).to(GPU)  # which moves the tensors of the batch that it is called on
             training_step(supervised_loss(kind, network(on_device), on_device.y), optimizer)
         torch.cuda.synchronize()
 
