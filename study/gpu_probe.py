@@ -106,6 +106,7 @@ def probe_assignment(plain: dict[str, Any]) -> dict[str, Any]:
     """
     assignment = TrialAssignment.from_dict(plain)
     device = torch.device("cuda" if assignment.use_gpu else "cpu")
+    gpu, memory = "", 0
     try:
         import_layer(assignment.config.model.backbone)
         torch.set_num_threads(assignment.threads)
@@ -115,7 +116,8 @@ def probe_assignment(plain: dict[str, Any]) -> dict[str, Any]:
         found = probe(assignment.config, dataset.split("train", fold), dataset.split("val", fold), device)
     except Exception as error:  # noqa: BLE001 - the boundary between a probe and the study
         full = out_of_memory(error)
-        if full is not None and full.place == "gpu":
+        # A GPU that others fill may not even say what it is: of the model that tells nothing.
+        if full is not None and full.place == "gpu" and gpu:
             return asdict(Probed(memory_bytes=None, utilisation=None, gpu=gpu, gpu_memory=memory))
         return {"failed": one_line(error)}
     return asdict(Probed(memory_bytes=found.memory_bytes, utilisation=found.utilisation, gpu=gpu, gpu_memory=memory))

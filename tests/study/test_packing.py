@@ -213,6 +213,16 @@ class TestProbeOfAWorker:
         monkeypatch.setattr(gpu_probe, "probe", full)
         assert Probed(**probe_assignment(self.given(tmp_path, data).to_dict())).memory_bytes is None
 
+    def test_a_gpu_that_others_fill_is_no_finding_about_the_model(
+        self, tmp_path: Path, data: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(_: torch.device) -> tuple[str, int]:
+            raise RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be ...")
+
+        monkeypatch.setattr(gpu_probe, "_gpu", full)
+        found = probe_assignment(self.given(tmp_path, data).to_dict())
+        assert found == {"failed": "RuntimeError: CUDA error: out of memory"}
+
 
 def test_a_worker_starts_with_as_many_threads_as_cores_and_the_driver_keeps_its_own(
     monkeypatch: pytest.MonkeyPatch,
