@@ -20,7 +20,9 @@ MemoryPlace = Literal["gpu", "host"]
 TITLES: dict[MemoryPlace, str] = {"gpu": "GPU memory", "host": "host memory"}
 ALONE: dict[MemoryPlace, str] = {"gpu": "a GPU to itself", "host": "a node to itself"}
 
-_GPU_SAYS = re.compile(r"CUDA(?: error:)? out of memory|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED")
+_GPU_SAYS = re.compile(
+    r"CUDA(?:(?: driver)? error:)? out of memory|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED"
+)
 _HOST_SAYS = re.compile(r"DefaultCPUAllocator: (?:can't|not enough)|unable to mmap \d+ bytes|Cannot allocate memory")
 _LONGEST_CAUSE = 600
 

@@ -89,6 +89,7 @@ def test_memory_of_the_host_that_cannot_be_had(allocate: Callable[[], Any], caus
     [
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has ..."), "gpu"),
         (RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be ..."), "gpu"),
+        (RuntimeError("CUDA driver error: out of memory"), "gpu"),  # with expandable segments
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "gpu"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "host"),
         (RuntimeError("shape mismatch"), None),
