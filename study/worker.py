@@ -67,6 +67,9 @@ def _news_of(assignment: TrialAssignment) -> Iterator[dict[str, Any]]:
 
     A fault of the trial's own ends it as ``failed`` with its cause on record, and does not raise: it would fail again.
     So does memory that runs out, if the trial had it to itself; else the driver is told, and the record stays as it is.
+
+    Only where the error left this process no GPU (a bad index on it, a fault of the card), giving that back raises too:
+    the process ends, in which every later trial would fail, and the driver has the trial tried in others.
     """
     last = None
     try:

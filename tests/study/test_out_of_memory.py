@@ -207,3 +207,20 @@ def test_a_gpu_is_given_back_whatever_becomes_of_the_trial(
     else:
         assert len(list(reports)) == 2
     assert given_back == ["workspaces", "cache"]
+
+
+def test_a_process_that_an_error_left_without_its_gpu_ends_with_the_cause_on_record(
+    trial: TrialAssignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CUDA answers whatever it is asked after such an error with that error."""
+
+    def refused(*_: object) -> None:
+        raise RuntimeError("CUDA error: device-side assert triggered\nmore")
+
+    monkeypatch.setattr("study.worker.train_trial", refused)
+    monkeypatch.setattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None, raising=False)
+    monkeypatch.setattr(torch.cuda, "empty_cache", refused)
+    with pytest.raises(RuntimeError, match="device-side assert"):  # by which Tune ends the process
+        list(reports_of(replace(trial, use_gpu=True)))
+    record = read_record(ResultsFolder(Path(trial.results)).live_record(trial.key, FIRST_ATTEMPT))
+    assert (record.status, record.reason) == ("failed", "RuntimeError: CUDA error: device-side assert triggered")
