@@ -18,7 +18,7 @@ from bimp.budget import solve_hidden_dim
 from bimp.config import BACKBONES, GAT_HEADS, Backbone, ModelConfig, TrainConfig, TrialConfig
 from bimp.data import GraphBatch, GraphSplit
 from bimp.descent import AdamUpdate, descend, gradients
-from bimp.engine import batches_read_by, evaluate
+from bimp.evaluation import batches_read_by, evaluate
 from bimp.losses import supervised_loss
 from bimp.network import Network
 from bimp.tasks import task_of

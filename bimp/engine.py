@@ -2,29 +2,28 @@
 
 :func:`fit` yields after every epoch and can start from what an earlier run saved: the same seed gives the same
 numbers, bit for bit on the same kind of CPU with the same number of threads, whether or not it was interrupted.
-For that no random generator lives from one epoch to the next: the order of an epoch follows from seed and epoch, and so
-does what a layer of the user's own draws from PyTorch's generators, as a dropout.
+What an epoch draws is in :mod:`bimp.epoch_draws`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from bimp.config import BACKBONES, TrialConfig
-from bimp.data import DataError, GraphBatch, GraphSplit
-from bimp.data.positional import draw_signs, flip_signs
+from bimp.config import TrialConfig
+from bimp.data import GraphBatch, GraphSplit
+from bimp.data.positional import flip_signs
 from bimp.data.source import require_graphs
 from bimp.descent import AdamUpdate, descend, gradients
 from bimp.device.run import DeviceRun
+from bimp.epoch_draws import EpochDraws
+from bimp.evaluation import batches_read_by, evaluate
 from bimp.losses import supervised_loss
 from bimp.measurement import DivergedError, Evaluation, Meter
 from bimp.network import Network, NetworkOutput
@@ -32,10 +31,6 @@ from bimp.precision import output_of
 from bimp.tasks import task_of
 
 CHECKPOINT_FORMAT = 1
-SIGNS_SEED = 2**48
-"""Keeps the signs of an epoch's positional encodings independent of its order."""
-LAYERS_SEED = 2**49
-"""Keeps what the layers of an epoch draw independent of both."""
 
 RunStatus = Literal["running", "finished", "diverged"]
 """``running``: more epochs follow; ``finished``: the schedule, the last epoch or the time limit ended it."""
@@ -101,32 +96,6 @@ def has_own_path(device: torch.device) -> bool:
     return device.type == "cuda"
 
 
-def evaluate(network: Network, config: TrialConfig, split: GraphSplit, device: torch.device | str) -> Evaluation:
-    """Losses, metric and gate of ``network`` on ``split`` in evaluation mode, in which it stays.
-
-    Raises:
-        DataError: ``split`` has no graphs.
-        DivergedError: a loss is not finite.
-    """
-    if len(split) == 0:
-        raise DataError(f"{config.dataset}: found no graphs in the split to evaluate on, expected at least one")
-    network.eval()
-    meter = Meter(config)
-    with torch.no_grad():
-        for batch in batches_read_by(config, split):
-            on_device = batch.to(torch.device(device))
-            output = output_of(network, on_device, config.train.precision)
-            loss = supervised_loss(network.task.kind, output.scores, on_device.y)
-            meter.update(on_device, output, loss, with_gate=True)
-    return meter.finite_evaluation()
-
-
-def batches_read_by(config: TrialConfig, split: GraphSplit, order: Tensor | None = None) -> Iterator[GraphBatch]:
-    """The batches of ``split``, in ``order``, with the inputs of their edges where the model reads any."""
-    read = split if config.model.reads_edge_attr else split.without_edge_attr()
-    return read.batches(config.train.batch_size, order=order)
-
-
 def load_network(config: TrialConfig, checkpoint: dict[str, Any], device: torch.device | str = "cpu") -> Network:
     """The network that a checkpoint of :func:`fit` holds, ready to evaluate.
 
@@ -162,14 +131,15 @@ class TrainingRun:
         """Train for an epoch and validate."""
         started = time.perf_counter()
         self.epoch += 1
+        draws = self.draws
         trained, validated, cause = None, None, None
         try:
-            with self._seeded_layers():
+            with draws.seeded_layers(self.config.model.backbone, self.device):
                 if self.on_device is None:
                     trained = self._train(train)
                     validated = evaluate(self.network, self.config, validation, self.device)
                 else:
-                    trained = self.on_device.train(self.order(len(train)), self.signs())
+                    trained = self.on_device.train(draws.order(len(train)), draws.signs())
                     validated = self.on_device.evaluate()
         except DivergedError as error:
             cause = error
@@ -202,10 +172,15 @@ class TrainingRun:
         """Of the epoch that comes."""
         return float(self.optimizer.param_groups[0]["lr"])
 
+    @property
+    def draws(self) -> EpochDraws:
+        """What the epoch ``self.epoch`` draws."""
+        return EpochDraws(self.config.seed, self.epoch)
+
     def batches(self, train: GraphSplit) -> Iterator[GraphBatch]:
         """The batches of this epoch in the order of its seed, the signs of positional encodings drawn."""
-        signs = self._signs()
-        for batch in batches_read_by(self.config, train, self.order(len(train))):
+        signs = self.draws.sign_generator()
+        for batch in batches_read_by(self.config, train, self.draws.order(len(train))):
             read = self.config.model.pos_enc_dim
             yield batch if read is None else flip_signs(batch, signs, read)
 
@@ -230,31 +205,6 @@ class TrainingRun:
             descend(update, self.config.train.clip_norm, gradients(loss, update.parameters))
             meter.update(on_device, output, supervised)
         return meter.evaluation()
-
-    def order(self, graphs: int) -> Tensor:
-        """In which this epoch takes the ``graphs`` of the training split."""
-        generator = torch.Generator().manual_seed(self._epoch_seed())
-        return torch.randperm(graphs, generator=generator)
-
-    def signs(self) -> Callable[[int], Tensor]:
-        """Draws as many signs, for the positional encodings of a batch of this epoch, whenever it is called."""
-        return partial(draw_signs, generator=self._signs())
-
-    def _signs(self) -> torch.Generator:
-        return torch.Generator().manual_seed(self._epoch_seed() + SIGNS_SEED)
-
-    @contextmanager
-    def _seeded_layers(self) -> Iterator[None]:
-        """Within it, what layers draw follows from this epoch; PyTorch's generators are afterwards as they were."""
-        if self.config.model.backbone in BACKBONES:  # which draw nothing
-            yield
-            return
-        with torch.random.fork_rng(devices=[] if self.device.type == "cpu" else [self.device]):
-            torch.manual_seed(self._epoch_seed() + LAYERS_SEED)
-            yield
-
-    def _epoch_seed(self) -> int:
-        return self.config.seed * 1_000_003 + self.epoch
 
     def _watched(self, validated: Evaluation) -> float:
         """The loss that drives the schedule."""

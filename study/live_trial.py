@@ -12,7 +12,8 @@ from typing import Any, Literal
 import torch
 
 from bimp.data import GraphSplit, PreparedDataset
-from bimp.engine import EpochResult, evaluate, load_network
+from bimp.engine import EpochResult, load_network
+from bimp.evaluation import evaluate
 from bimp.measurement import DivergedError
 from study.assignment import TrialAssignment
 from study.attempts import attempts_until

@@ -14,7 +14,7 @@ from bimp.budget import count_parameters
 from bimp.config import TrialConfig
 from bimp.data import open_prepared
 from bimp.data.source import SPLIT_NAMES, SplitName
-from bimp.engine import evaluate
+from bimp.evaluation import evaluate
 from bimp.measurement import Evaluation
 from bimp.released import ReleasedError, load_config, load_network, read_checkpoint
 from bimp.released.weights import clusters_of

@@ -16,7 +16,8 @@ from bimp.config import TrialConfig
 from bimp.data import GraphBatch, GraphSplit
 from bimp.descent import AdamUpdate, descend, gradients
 from bimp.device.capture import Capture, State
-from bimp.engine import EpochResult, TrainingRun, batches_read_by, has_own_path
+from bimp.engine import EpochResult, TrainingRun, has_own_path
+from bimp.evaluation import batches_read_by
 from bimp.losses import supervised_loss
 from bimp.measurement import DivergedError, Evaluation, Meter
 from bimp.network import NetworkOutput
@@ -100,8 +101,8 @@ class Team:
         if self.on_device is None:
             trained, validated = self._train(), self._validate()
         else:
-            orders = [member.order(len(run.train)) for member, run in zip(self.members, self.runs, strict=True)]
-            trained = self.on_device.train(orders, [member.signs() for member in self.members])
+            orders = [member.draws.order(len(run.train)) for member, run in zip(self.members, self.runs, strict=True)]
+            trained = self.on_device.train(orders, [member.draws.signs() for member in self.members])
             validated = self.on_device.evaluate()
         seconds = (time.perf_counter() - started) / len(self.members)
         return [

@@ -9,7 +9,8 @@ from torch_geometric.data import Data
 
 from bimp.config import ModelConfig, TrainConfig, TrialConfig
 from bimp.data import DataError, GraphBatch, GraphSplit, PackedGraphs
-from bimp.engine import CheckpointError, EpochResult, evaluate, fit, load_network
+from bimp.engine import CheckpointError, EpochResult, fit, load_network
+from bimp.evaluation import evaluate
 from bimp.losses import supervised_loss
 from bimp.measurement import DivergedError, Evaluation
 from bimp.network import Network

@@ -12,7 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from bimp.data import DataError, prepare
-from bimp.engine import evaluate
+from bimp.evaluation import evaluate
 from bimp.network import Network
 from bimp.released import ReleasedError, load_config, load_network
 from bimp.tasks import task_of

@@ -15,7 +15,7 @@ from made_trials import FINGERPRINT, assignment, config, record
 
 from bimp.config import ModelConfig, TrialConfig
 from bimp.data import DataError, open_prepared, prepare
-from bimp.engine import evaluate
+from bimp.evaluation import evaluate
 from bimp.network import Network
 from bimp.tasks import task_of
 from study.assignment import TrialAssignment

@@ -98,7 +98,7 @@ def test_nor_of_one_of_seeds_together(monkeypatch: pytest.MonkeyPatch, dataset: 
     team = Team(seeds_of(config, (13, 12), encodings=2), CPU)  # whose last steps are each seed's own
     assert team.on_device is not None
     orders = [torch.arange(len(run.train)) for run in team.runs]
-    team.on_device.train(orders, [member.signs() for member in team.members])
+    team.on_device.train(orders, [member.draws.signs() for member in team.members])
     team.on_device.evaluate()
 
 
