@@ -13,6 +13,7 @@ import torch
 
 from bimp.data import GraphSplit, PreparedDataset
 from bimp.engine import EpochResult, load_network
+from bimp.epoch_draws import EpochDraws
 from bimp.evaluation import evaluate
 from bimp.measurement import DivergedError
 from study.assignment import TrialAssignment
@@ -138,9 +139,11 @@ class LiveTrial:
     def _measure(self, trained: TrialRecord, checkpoint: dict[str, Any]) -> Iterator[StoreTrouble]:
         config = self.assignment.config
         network = load_network(config, checkpoint, self._device)
+        draws = EpochDraws(config.seed, trained.num_epochs + 1)
         try:
-            train = evaluate(network, config, self.split("train"), self._device)
-            test = evaluate(network, config, self.split("test"), self._device)
+            with draws.seeded_layers(config.model.backbone, self._device):
+                train = evaluate(network, config, self.split("train"), self._device)
+                test = evaluate(network, config, self.split("test"), self._device)
         except DivergedError as cause:
             self.record = trained.sealed("diverged", f"after epoch {trained.num_epochs}: {cause}", time.time())
             return

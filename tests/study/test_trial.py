@@ -95,6 +95,34 @@ def test_a_search_trial_never_sees_the_test_split(folder: ResultsFolder, data: P
     assert not folder.final_weights(trial.key).exists()
 
 
+class Noisy(torch.nn.Module):
+    """A layer of one's own that draws in evaluation too."""
+
+    def __init__(self, row_dim: int) -> None:
+        super().__init__()
+        self.map = torch.nn.Linear(row_dim, row_dim)
+
+    def forward(self, h: torch.Tensor, edge_index: torch.Tensor, beta_hat: torch.Tensor | None = None) -> torch.Tensor:
+        rows: torch.Tensor = self.map(h)
+        return rows + torch.randn_like(rows)
+
+
+def test_what_a_layer_draws_in_the_last_measurement_follows_from_the_trial(tmp_path: Path, data: Path) -> None:
+    found = []
+    for seed in (3, 4):
+        folder = ResultsFolder(tmp_path / str(seed))
+        folder.create()
+        model = replace(config().model, backbone=f"{__name__}:Noisy")
+        trial = given(
+            folder, data, phase="confirm", number=None, chosen_from="k", config=replace(config(), model=model)
+        )
+        torch.manual_seed(seed)  # what the process drew before
+        list(train_trial(trial))
+        found.append((live(trial).status, live(trial).train_loss, live(trial).test_loss))
+    assert found[0] == found[1]
+    assert found[0][0] == "finished"
+
+
 def test_a_confirm_trial_is_measured_by_the_weights_that_it_keeps(folder: ResultsFolder, data: Path) -> None:
     trial = given(folder, data, phase="confirm", number=None, chosen_from="k")
     list(train_trial(trial))
