@@ -2,7 +2,8 @@
 
 from bimp.data.batch import GraphBatch
 from bimp.data.errors import DataError
-from bimp.data.packed import GraphSplit, PackedGraphs
+from bimp.data.graph_split import GraphSplit
+from bimp.data.packed import PackedGraphs
 from bimp.data.positional import flip_signs
 from bimp.data.preparation import load_or_prepare, prepare
 from bimp.data.prepared import PreparedDataset, open_prepared

@@ -8,8 +8,9 @@ from typing import cast
 
 from bimp.data import storage
 from bimp.data.errors import DataError
+from bimp.data.graph_split import GraphSplit
 from bimp.data.manifest import POSITIONAL_ENCODINGS, how_to_mend, prepare_command, read_manifest
-from bimp.data.packed import GraphSplit, LabelLevel, PackedGraphs
+from bimp.data.packed import LabelLevel, PackedGraphs
 from bimp.data.source import SPLIT_NAMES, Parameters, SplitName, Splits, require_graphs
 from bimp.data.sources import require_dataset
 from bimp.data.statistics import DatasetStatistics, statistics_of

@@ -183,7 +183,7 @@ def test_batches_gathered_at_once_are_those_gathered_one_by_one(
 
 @pytest.mark.parametrize("most_rows", [1, 5, 1000])
 def test_a_split_gathers_few_rows_at_once(most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bimp.data.packed.MOST_ROWS_AT_ONCE", most_rows)
+    monkeypatch.setattr("bimp.data.graph_split.MOST_ROWS_AT_ONCE", most_rows)
     asked: list[int] = []
     gather = PackedGraphs.gather_batches
     monkeypatch.setattr(
@@ -197,7 +197,7 @@ def test_a_split_gathers_few_rows_at_once(most_rows: int, monkeypatch: pytest.Mo
 
 
 def test_what_is_gathered_at_once_follows_the_graphs_of_the_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bimp.data.packed.MOST_ROWS_AT_ONCE", 40)
+    monkeypatch.setattr("bimp.data.graph_split.MOST_ROWS_AT_ONCE", 40)
     graphs = PackedGraphs.pack([data(1, [])] * 90 + [data(10, [])] * 10, labels="graph")
     assert GraphSplit(graphs, torch.arange(90, 100)).batches_at_once(2) == 2
     assert GraphSplit(graphs, torch.arange(90)).batches_at_once(2) == 16
