@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import optuna
@@ -183,11 +184,18 @@ def _corners(space: Space, keys: Sequence[str]) -> list[dict[str, Value]]:
     def ends(parameter: Parameter) -> Sequence[Value]:
         values = parameter.domain.bounds or parameter.domain.choices or ()
         if parameter.key in conditions and parameter.domain.bounds is not None:
-            return tuple(dict.fromkeys((*values, *conditions[parameter.key])))
+            named = conditions[parameter.key]
+            return tuple(dict.fromkeys((*values, *named, *_ends_beside(parameter.all_values, named))))
         decides = parameter.key in keys or parameter.key in conditions or parameter.key == "gate"
         return values if decides else values[:1]
 
     return list(_combinations(space, ends))
+
+
+def _ends_beside(numbers: Sequence[Value], named: Sequence[Value]) -> list[Value]:
+    """The first and the last of ``numbers`` that no condition names: there its keys have no value."""
+    ways = (iter(numbers), reversed(numbers))
+    return [number for way in ways for number in islice((each for each in way if each not in named), 1)]
 
 
 def _combinations(

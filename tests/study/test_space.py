@@ -231,7 +231,10 @@ def test_corners_hold_the_ends_of_what_decides_the_width() -> None:
     )
     space = cross(spec)[0].space
     assert [(entry["layers"], entry.get("num_clusters"), entry["hidden_dim"]) for entry in width_corners(space)] == [
-        (layers, clusters, width) for layers in (2, 9, 5) for clusters in (3, 20) for width in (8, 16)
+        (layers, clusters, width)
+        for layers in (2, 9, 5, 3, 8)
+        for clusters in ((3, 20) if layers in (2, 5, 9) else (None,))
+        for width in (8, 16)
     ]
     assert [entry["learning_rate"] for entry in rate_corners(space) if entry["layers"] == 2] == [0.1, 0.2]
 

@@ -82,6 +82,18 @@ def test_impossible_budget_that_only_a_sampled_depth_reveals() -> None:
     assert str(error.value).endswith("(in cell digits-gcn-boosting-2k with layers = 64, num_clusters = 16)")
 
 
+def test_key_without_a_value_that_only_a_depth_between_the_ends_reveals() -> None:
+    text = edited("  layers: 4\n", "").replace("space:", "space:\n  layers: {int: [2, 6]}")
+    text = text.replace("num_clusters: {int: [2, 16]}", "num_clusters: {int: [2, 16], when: {layers: [2, 6]}}")
+    with pytest.raises(SpecError) as error:
+        plan(read_study(text, "f.yaml"))
+    assert str(error.value).startswith(
+        "f.yaml:10: space.num_clusters: found no value, expected one: the condition on it"
+    )
+    assert str(error.value).endswith("does not hold (in cell digits-gcn-boosting-100k with layers = 3)")
+    plan(read_study(text.replace("when: {layers: [2, 6]}", "when: {layers: [2, 3, 4, 5, 6]}")))
+
+
 def test_the_first_error_in_the_file_is_told() -> None:
     text = BASE.replace("trials: 8", "trials: -8").replace("layers: 4", "layers: 0")
     with pytest.raises(SpecError, match=r"^f.yaml:7: arms.layers: found 0, expected 1 or more$"):
