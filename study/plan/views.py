@@ -138,7 +138,8 @@ def _below(plan: StudyPlan) -> list[Text]:
 def _between_ends(cell: Cell) -> list[str]:
     """Where the parameters of the table are not all that there can be."""
     ranges = between_corners(cell.space)
-    if not ranges or (cell.setting("budget") is None and "budget" not in ranges):
+    searched = {parameter.key for parameter in cell.space.parameters}
+    if not ranges or (cell.setting("budget") is None and "budget" not in searched):
         return []
     return [f"params are those at the ends of {' and '.join(ranges)}; between, up to the budget, others occur"]
 

@@ -325,6 +325,8 @@ def test_parameters_between_the_ends_of_a_range_are_told_to_occur() -> None:
     told = "params are those at the ends of num_clusters; between, up to the budget, others occur"
     assert told in rendered(planned)
     assert told not in rendered(plan(read_study(QUICK.replace("budget: 100000", "hidden_dim: 70"))))
+    sampled = QUICK.replace("  budget: 100000\n", "").replace("space:", "space:\n  budget: {choice: [50000, 100000]}")
+    assert told in rendered(plan(read_study(sampled)))
 
 
 def rendered(planned: StudyPlan) -> str:
