@@ -115,6 +115,8 @@ def _gpus(value: Any) -> Gpus:
         return "auto"
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise refused(value, "a number, 0 or more, or auto")
+    if value > 1 and not float(value).is_integer():
+        raise refused(value, "a part of one GPU, or whole ones")  # Ray has no others
     return float(value)
 
 

@@ -207,6 +207,11 @@ BROKEN_VALUES = {
         "{int: [2, 16], when: {layers: deep}}",
         "f.yaml:10: space.num_clusters.when.layers: found 'deep', expected a whole number",
     ),
+    "part of a second GPU": (
+        "fixed:",
+        "resources: {gpus_per_trial: 1.5}\nfixed:",
+        "f.yaml:11: resources.gpus_per_trial: found 1.5, expected a part of one GPU, or whole ones",
+    ),
     "resources": (
         "fixed:",
         "resources: {cpus_per_trial: 0}\nfixed:",
