@@ -8,19 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bimp.config import BACKBONES, Phase, TrialConfig, trial_key
+from bimp.config import Phase, TrialConfig, trial_key
 from study.choice import Outcome, best_outcome
 from study.ended_trials import EndedTrial
 from study.journal import JournalEntry, JournalError, WrittenEntry
 from study.plan import Cell, resolve
+from study.plan.cells import most_in_a_slot
 from study.records import TrialRecord
 from study.search import CellRungs, CellSampler, Proposal
 from study.space import wrong_sample
 from study.spec import StudySpec
 from study.tally import CellGoal, CellTally
-
-MOST_TOGETHER = 10
-"""Confirm trials in one training run, as ten folds: with every one it takes more memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +54,7 @@ class CellRun:
             confirm_trials=len(cell.confirm_runs),
             max_epochs=cell.max_epochs,
             last_rung=max(cell.rungs, default=None),
-            together=MOST_TOGETHER if spec.resources.seeds_together and cell.backbone in BACKBONES else 1,
+            together=most_in_a_slot(cell, spec),
         )
         self.tally = CellTally()
         self.asked = 0

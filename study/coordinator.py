@@ -17,11 +17,12 @@ from typing import Any
 from bimp.stack.network import can_be_stacked
 from study.assignment import TrialAssignment
 from study.attempts import newest_record
-from study.cell_run import MOST_TOGETHER, CellRun, PlannedTrial
+from study.cell_run import CellRun, PlannedTrial
 from study.ended_trials import EndedTrial, ended_trials
 from study.journal import Journal, WrittenEntry
 from study.out_of_memory import MemoryPlace
 from study.plan import StudyPlan
+from study.plan.cells import MOST_TOGETHER
 from study.progress import StudyView, study_view
 from study.records import BEGUN_AGAIN, TrialRecord, read_records, write_record
 from study.results import ResultsFolder, attempt_name

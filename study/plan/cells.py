@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from bimp.config import TrialConfig
+from bimp.config import BACKBONES, TrialConfig
 from bimp.semantics import Semantics, Setting
 from bimp.tasks import Direction, TaskSpec, task_of
 from study.configuration import configuration
 from study.space import Space
 from study.spec import StudySpec
 from study.spec.hyperparameters import Value, Values, placement_text
+
+MOST_TOGETHER = 10
+"""Confirm trials in one training run, as ten folds: with every one it takes more memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +136,11 @@ class StudyPlan:
     def confirm_trials(self) -> int:
         """Confirm trials of all cells."""
         return sum(len(cell.confirm_runs) for cell in self.cells)
+
+
+def most_in_a_slot(cell: Cell, spec: StudySpec) -> int:
+    """How many confirm trials of the cell are trained together in one slot, if there are so many."""
+    return MOST_TOGETHER if spec.resources.seeds_together and cell.backbone in BACKBONES else 1
 
 
 def resolve(cell: Cell, values: Values, spec: StudySpec, *, seed: int, fold: int | None) -> TrialConfig:

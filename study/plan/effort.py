@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from study.plan.cells import Cell, StudyPlan
+from study.plan.cells import Cell, StudyPlan, most_in_a_slot
 from study.spec import StudySpec
 
 
@@ -40,11 +40,15 @@ class Epochs:
 
 @dataclass(frozen=True, kw_only=True)
 class CellEffort:
-    """What a cell trains: epochs of all its search trials, and of all its confirm trials, which are never pruned."""
+    """What a cell trains: epochs of all its search trials, and of all its confirm trials, which are never pruned.
+
+    ``together``: confirm trials that are trained as one, in one slot.
+    """
 
     cell: Cell
     search: Epochs
     confirm: int
+    together: int = 1
 
     @property
     def epochs(self) -> Epochs:
@@ -62,6 +66,7 @@ def efforts(plan: StudyPlan, spec: StudySpec) -> tuple[CellEffort, ...]:
             cell=cell,
             search=_epochs_of_a_trial(cell.rungs, cell.max_epochs, factor).times(cell.trials),
             confirm=len(cell.confirm_runs) * cell.max_epochs,
+            together=min(len(cell.confirm_runs), most_in_a_slot(cell, spec)),
         )
         for cell in plan.cells
     )

@@ -66,13 +66,15 @@ class Estimate:
         """Hours until the last trial ends; None where :attr:`all_hours` is.
 
         All of it is spread over the slots, but takes no less than a search trial that is chosen, and a confirm trial
-        after it.
+        after it, or as many as share a slot.
         """
         hours = self.all_hours
         if hours is None:
             return None
         longest = max(
-            (1 + (effort.cell.trials > 0)) * effort.cell.max_epochs * self.speeds[effort.cell.id].seconds_an_epoch
+            ((effort.cell.trials > 0) + effort.together)
+            * effort.cell.max_epochs
+            * self.speeds[effort.cell.id].seconds_an_epoch
             for effort in self.efforts
         )
         spread, chain = hours.times(1 / self.slots), longest / HOUR_S
@@ -105,6 +107,8 @@ def _assumptions(efforts: Sequence[CellEffort], spec: StudySpec, speeds: Mapping
         )
     yield "training that is not pruned lasts max_epochs; min_lr or time_limit_s may end it before"
     yield from dict.fromkeys(speed.known_from for speed in speeds.values())
+    if speeds and any(effort.together > 1 for effort in efforts):
+        yield "seeds that are trained together take as long as one after another, in one slot"
     if speeds:
         yield "beside training, a trial costs nothing"
     if spec.resources.gpus_per_trial == "auto":

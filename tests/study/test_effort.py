@@ -103,6 +103,16 @@ def test_no_number_of_slots_makes_a_confirm_trial_start_before_its_search_has_en
     assert found.by_the_clock.expected == pytest.approx(24 * 20 / 3600)
 
 
+@pytest.mark.parametrize(("seeds", "share"), [("[41, 95, 12]", 3), (str(list(range(12))), 10)])
+def test_seeds_that_are_trained_together_share_one_slot_however_many_there_are(seeds: str, share: int) -> None:
+    planned, spec = made(STUDY.replace("[41, 95]", seeds) + "resources: {seeds_together: true}\n")
+    found = estimate(efforts(planned, spec), spec, speeds(), slots=1000, slots_from="told")
+    # The slower cell: a search trial of 12 epochs, then so many confirm trials of 12 in one slot, of 20 s an epoch.
+    assert found.by_the_clock is not None
+    assert found.by_the_clock.expected == pytest.approx((1 + share) * 12 * 20 / 3600)
+    assert "assumed: seeds that are trained together take as long as one after another" in shown(found)
+
+
 def shown(found: Any) -> str:
     console = Console(file=io.StringIO(), width=100)
     console.print(render_estimate(found))
