@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from study.cluster import fit_on_gpus
+from study.counted import counted
 from study.plan import StudyPlan
 from study.plan.effort import efforts
 from study.plan.hours import Estimate, estimate
@@ -29,7 +30,8 @@ def planned_hours(
         spec: the study.
         earlier: a results folder whose records tell how long an epoch takes; None: none does.
         data: the prepared data to measure on; None: nothing is measured.
-        slots: trials side by side; None: as many as this machine would run, by its cores alone where it has no GPU.
+        slots: that there are; None: those of this machine, by its cores alone where it has no GPU. A study that has a
+            ``max_concurrent`` of less uses no more.
 
     Raises:
         EstimateError: both ways are asked for, or ``earlier`` has no record that fits any cell.
@@ -53,6 +55,9 @@ def planned_hours(
 
         speeds = measured_speeds(plan, spec, data, lambda line: sys.stderr.write(f"{line}\n"))
     count, known_from = (slots, "--slots") if slots is not None else _slots_here(spec.resources)
+    most = spec.resources.max_concurrent
+    if most is not None and most <= count:
+        count, known_from = most, "resources.max_concurrent"
     return estimate(efforts(plan, spec), spec, speeds, slots=count, slots_from=known_from)
 
 
@@ -60,11 +65,16 @@ def _slots_here(resources: ResourcesSpec) -> tuple[int, str]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     fit = max(1, cores // resources.cpus_per_trial)
     known_from = f"the {cores} cores of this machine, {resources.cpus_per_trial} a trial"
-    gpus = torch.cuda.device_count() if resources.gpus else 0
-    on_gpus = fit_on_gpus(gpus, resources.gpus) if gpus else fit
-    if on_gpus < fit:
-        fit = max(1, on_gpus)
-        known_from = f"the {'GPU' if gpus == 1 else f'{gpus} GPUs'} of this machine, {resources.gpus:g} a trial"
-    if resources.max_concurrent is not None and resources.max_concurrent <= fit:
-        return resources.max_concurrent, "resources.max_concurrent"
+    gpus = torch.cuda.device_count() if resources.gpus_per_trial != 0 else 0
+    if gpus:
+        on_gpus, each = _on_gpus(gpus, resources)
+        if on_gpus < fit:
+            fit = max(1, on_gpus)
+            known_from = f"the {'GPU' if gpus == 1 else f'{gpus} GPUs'} of this machine, {each}"
     return fit, f"{known_from}; --slots for another"
+
+
+def _on_gpus(gpus: int, resources: ResourcesSpec) -> tuple[int, str]:
+    if resources.gpus_per_trial == "auto":
+        return gpus * resources.max_trials_per_gpu, f"at most {counted(resources.max_trials_per_gpu, 'trial')} on one"
+    return fit_on_gpus(gpus, resources.gpus), f"{resources.gpus:g} a trial"

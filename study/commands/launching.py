@@ -46,7 +46,7 @@ def plan(
         typer.Option(
             metavar="N",
             min=1,
-            help="Trials that run side by side, for the estimate. [default: as many as this machine would run]",
+            help="Trials that fit side by side, for the estimate. [default: as many as this machine would run]",
         ),
     ] = None,
     data: DataFolder = Path("data"),

@@ -168,6 +168,13 @@ def test_without_a_measurement_epochs_alone_are_told() -> None:
         ("gpus_per_trial: 0.5", 2, 4, "the 2 GPUs of this machine, 0.5 a trial; --slots for another"),
         ("gpus_per_trial: 0.4", 2, 4, "the 2 GPUs of this machine, 0.4 a trial; --slots for another"),
         ("gpus_per_trial: 0.1", 1, 8, "the 16 cores of this machine, 2 a trial; --slots for another"),
+        ("gpus_per_trial: auto", 0, 8, "the 16 cores of this machine, 2 a trial; --slots for another"),
+        (
+            "gpus_per_trial: auto, max_trials_per_gpu: 3",
+            2,
+            6,
+            "the 2 GPUs of this machine, at most 3 trials on one; --slots for another",
+        ),
         ("gpus_per_trial: 0.5, max_concurrent: 3", 2, 3, "resources.max_concurrent"),
     ],
 )
@@ -178,6 +185,13 @@ def test_as_many_run_side_by_side_as_this_machine_has_cores_and_gpus_for(
     monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
     planned, spec = made(f"{STUDY}resources: {{cpus_per_trial: 2, {resources}}}")
     found = planned_hours(planned, spec, earlier=None, data=None, slots=None)
+    assert (found.slots, found.slots_from) == (slots, known_from)
+
+
+@pytest.mark.parametrize(("told", "slots", "known_from"), [(64, 3, "resources.max_concurrent"), (2, 2, "--slots")])
+def test_a_study_uses_no_more_slots_than_it_runs_trials_side_by_side(told: int, slots: int, known_from: str) -> None:
+    planned, spec = made(f"{STUDY}resources: {{max_concurrent: 3}}")
+    found = planned_hours(planned, spec, earlier=None, data=None, slots=told)
     assert (found.slots, found.slots_from) == (slots, known_from)
 
 
