@@ -153,6 +153,13 @@ def grid(space: Space) -> list[dict[str, Value]]:
     return list(_combinations(space, lambda parameter: parameter.all_values))
 
 
+def different_configurations(space: Space, most: int) -> int:
+    """How many configurations can be sampled, up to ``most``; ``most`` where there is a continuous range."""
+    if any(parameter.domain.is_continuous for parameter in space.parameters):
+        return most
+    return sum(1 for _ in islice(_combinations(space, lambda parameter: parameter.all_values), most))
+
+
 def width_corners(space: Space) -> list[dict[str, Value]]:
     """Configurations among which the narrowest and the widest model are, and, of a given width, the least and largest.
 

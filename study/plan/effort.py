@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from study.plan.cells import Cell, StudyPlan, most_in_a_slot
+from study.space import different_configurations
 from study.spec import StudySpec
 
 
@@ -58,18 +59,26 @@ class CellEffort:
 
 
 def efforts(plan: StudyPlan, spec: StudySpec) -> tuple[CellEffort, ...]:
-    """The effort of every cell, in the plan's order; each trial that is not pruned trains ``max_epochs``."""
+    """The effort of every cell, in the plan's order; each trial that is not pruned trains ``max_epochs``.
+
+    A configuration that is sampled again is not trained again, so no more trials are than there are configurations.
+    """
     asha = None if spec.search is None else spec.search.asha
     factor = 1 if asha is None else asha.reduction_factor
     return tuple(
         CellEffort(
             cell=cell,
-            search=_epochs_of_a_trial(cell.rungs, cell.max_epochs, factor).times(cell.trials),
+            search=_epochs_of_a_trial(cell.rungs, cell.max_epochs, factor).times(trained_trials(cell)),
             confirm=len(cell.confirm_runs) * cell.max_epochs,
             together=min(len(cell.confirm_runs), most_in_a_slot(cell, spec)),
         )
         for cell in plan.cells
     )
+
+
+def trained_trials(cell: Cell) -> int:
+    """The search trials of a cell that train, if none samples what another has while there is something else left."""
+    return different_configurations(cell.space, cell.trials)
 
 
 def _epochs_of_a_trial(rungs: tuple[int, ...], max_epochs: int, factor: int) -> Epochs:

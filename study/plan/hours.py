@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from study.duration import duration
-from study.plan.effort import CellEffort, Epochs
+from study.plan.effort import CellEffort, Epochs, trained_trials
 from study.spec import StudySpec
 
 HOUR_S = 3600.0
@@ -105,6 +105,8 @@ def _assumptions(efforts: Sequence[CellEffort], spec: StudySpec, speeds: Mapping
             f"of the trials that reach a rung one in {asha.reduction_factor} goes on (in truth more do, of the first "
             "ones); in brackets: all stop at the first rung, none is pruned"
         )
+    if any(trained_trials(effort.cell) < effort.cell.trials for effort in efforts):
+        yield "where a cell has fewer configurations than search trials each is trained once: a repeated one never is"
     yield "training that is not pruned lasts max_epochs; min_lr or time_limit_s may end it before"
     yield from dict.fromkeys(speed.known_from for speed in speeds.values())
     if speeds and any(effort.together > 1 for effort in efforts):

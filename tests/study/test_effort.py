@@ -31,7 +31,7 @@ from study.spec import StudySpec, read_study
 STUDY = """
 name: made
 arms: {dataset: digits, backbone: gcn, placement: [none, boosting], hidden_dim: 6, layers: 2}
-space: {num_clusters: {int: [2, 5]}, batch_size: {choice: [64, 512]}}
+space: {num_clusters: {int: [2, 5]}, batch_size: {int: [64, 512]}}
 fixed: {max_epochs: 12}
 search: {trials: 9, asha: {grace_epochs: 2, reduction_factor: 3}}
 confirm: {seeds: [41, 95]}
@@ -64,8 +64,25 @@ def test_without_halving_every_trial_trains_to_its_end() -> None:
     assert effort.search == Epochs(least=108, expected=108, most=108)
 
 
+def test_no_more_search_trials_train_than_there_are_configurations() -> None:
+    # Vanilla: 2 batch sizes. Gated: 4 K by 2 batch sizes, which are 8. Of 9 trials that are asked for.
+    space = "{num_clusters: {int: [2, 5]}, batch_size: {choice: [64, 512]}}"
+    study = STUDY.replace("{int: [64, 512]}", "{choice: [64, 512]}")
+    planned, spec = made(study)
+    assert [effort.search.most for effort in efforts(planned, spec)] == [2 * 12, 8 * 12]
+    told = "assumed: where a cell has fewer configurations than search trials each is trained once"
+    assert told in shown(estimate(efforts(planned, spec), spec, {}, slots=1, slots_from="told"))
+    # Of K = 2, 3, 4, 5 two search a batch size as well: 2 + 2 * 2. The vanilla cell has no K, and so nothing to search.
+    parted = space.replace("[64, 512]", "[64, 512], when: {num_clusters: [2, 4]}")
+    assert [effort.search.most for effort in efforts(*made(study.replace(space, parted)))] == [0, 6 * 12]
+    endless = space.replace("batch_size", "learning_rate: {log_uniform: [1e-3, 1e-2]}, batch_size")
+    planned, spec = made(study.replace(space, endless))
+    assert [effort.search.most for effort in efforts(planned, spec)] == [9 * 12, 9 * 12]
+    assert told not in shown(estimate(efforts(planned, spec), spec, {}, slots=1, slots_from="told"))
+
+
 def test_what_is_not_searched_is_only_confirmed() -> None:
-    text = STUDY.replace("space: {num_clusters: {int: [2, 5]}, batch_size: {choice: [64, 512]}}\n", "")
+    text = STUDY.replace("space: {num_clusters: {int: [2, 5]}, batch_size: {int: [64, 512]}}\n", "")
     found = efforts(*made(text.replace("max_epochs: 12", "max_epochs: 12, num_clusters: 3")))
     assert [(effort.search.most, effort.confirm) for effort in found] == [(0, 24), (0, 24)]
 
@@ -144,7 +161,7 @@ def test_gpu_hours_are_told_where_it_is_known_what_a_trial_has(asked: str, hours
 @pytest.mark.parametrize("asha", [True, False])
 def test_pruning_is_assumed_where_any_cell_has_rungs(asha: bool) -> None:
     # Vanilla then has nothing to search, and no rungs.
-    text = STUDY.replace(", batch_size: {choice: [64, 512]}", "")
+    text = STUDY.replace(", batch_size: {int: [64, 512]}", "")
     planned, spec = made(text if asha else text.replace(", asha: {grace_epochs: 2, reduction_factor: 3}", ""))
     assert [bool(cell.rungs) for cell in planned.cells] == [False, asha]
     text = shown(estimate(efforts(planned, spec), spec, speeds(), slots=2, slots_from="told"))
@@ -258,7 +275,7 @@ class TestHeaviest:
         assert chosen.seed == 41
 
     def test_without_a_choice_it_is_the_one_there_is(self) -> None:
-        text = STUDY.replace(", batch_size: {choice: [64, 512]}", "").replace("max_epochs: 12", "batch_size: 32")
+        text = STUDY.replace(", batch_size: {int: [64, 512]}", "").replace("max_epochs: 12", "batch_size: 32")
         planned, spec = made(text)
         assert heaviest(planned.cells[0], spec).train.batch_size == 32
 
