@@ -111,6 +111,8 @@ def _assumptions(efforts: Sequence[CellEffort], spec: StudySpec, speeds: Mapping
     yield from dict.fromkeys(speed.known_from for speed in speeds.values())
     if speeds and any(effort.together > 1 for effort in efforts):
         yield "seeds that are trained together take as long as one after another, in one slot"
+    if speeds and (spec.resources.gpus_per_trial == "auto" or 0 < spec.resources.gpus_per_trial < 1):
+        yield "trials that share a GPU are as fast as those that were measured, which may have had one to themselves"
     if speeds:
         yield "beside training, a trial costs nothing"
     if spec.resources.gpus_per_trial == "auto":

@@ -156,6 +156,7 @@ def test_gpu_hours_are_told_where_it_is_known_what_a_trial_has(asked: str, hours
     assert ("an epoch Time GPU-hours" in text) is hours
     assert ("; GPU-hours: " in text) is hours
     assert ("GPU-hours depend on how many trials share a GPU" in text) is (asked == "auto")
+    assert ("assumed: trials that share a GPU are as fast as" in text) is (asked in ("0.5", "auto"))
 
 
 @pytest.mark.parametrize("asha", [True, False])
