@@ -83,6 +83,18 @@ def fit_on_gpus(there: float, asked: float) -> int:
     return int(there) * int(1 / asked) if asked < 1 else int(there / asked)
 
 
+def cores_here() -> int:
+    """The cores of this machine for trials: as Ray counts them, but no more than this process may run on.
+
+    Ray heeds a container's limit, and not the cores that a batch system or ``taskset`` leaves to a process.
+    """
+    from ray._private import utils  # after prepare_environment
+
+    there = int(utils.get_num_cpus(override_docker_cpu_warning=True))
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else there
+    return max(1, min(there, allowed))
+
+
 def prepare_environment(*, joins: bool = False) -> None:
     """Settings that Ray and the C library read when they are first loaded; call before Ray is imported.
 
@@ -135,7 +147,7 @@ def start_ray(
     if address is None:
         with variables_set(threads), (session or RaySession()).starting():
             # Without an address Ray would join whatever cluster it finds on this machine.
-            _connect("local")
+            _connect("local", num_cpus=cores_here())
     else:
         with shipped_code(backbones, threads) as runtime_env:
             _join(address, runtime_env)
@@ -176,12 +188,13 @@ def stop_ray(session: RaySession) -> None:
     session.end()
 
 
-def _connect(address: str, runtime_env: dict[str, Any] | None = None) -> None:
+def _connect(address: str, runtime_env: dict[str, Any] | None = None, num_cpus: int | None = None) -> None:
     import ray  # after prepare_environment
 
     with masked_command():
         ray.init(
             address=address,
+            num_cpus=num_cpus,
             include_dashboard=False,
             log_to_driver=False,
             logging_level=logging.ERROR,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import torch
 
-from study.cluster import fit_on_gpus
+from study.cluster import cores_here, fit_on_gpus
 from study.counted import counted
 from study.plan import StudyPlan
 from study.plan.effort import efforts
@@ -62,9 +61,9 @@ def planned_hours(
 
 
 def _slots_here(resources: ResourcesSpec) -> tuple[int, str]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = cores_here()
     fit = max(1, cores // resources.cpus_per_trial)
-    known_from = f"the {cores} cores of this machine, {resources.cpus_per_trial} a trial"
+    known_from = f"the {counted(cores, 'core')} of this machine, {resources.cpus_per_trial} a trial"
     gpus = torch.cuda.device_count() if resources.gpus_per_trial != 0 else 0
     if gpus:
         on_gpus, each = _on_gpus(gpus, resources)

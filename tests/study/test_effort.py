@@ -199,7 +199,7 @@ def test_without_a_measurement_epochs_alone_are_told() -> None:
 def test_as_many_run_side_by_side_as_this_machine_has_cores_and_gpus_for(
     monkeypatch: pytest.MonkeyPatch, resources: str, gpus: int, slots: int, known_from: str
 ) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(16))
+    monkeypatch.setattr("study.planned_hours.cores_here", lambda: 16)
     monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
     planned, spec = made(f"{STUDY}resources: {{cpus_per_trial: 2, {resources}}}")
     found = planned_hours(planned, spec, earlier=None, data=None, slots=None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from study.cluster import ClusterError, Slots, start_ray
+from study.cluster import ClusterError, Slots, cores_here, start_ray
 from study.node_check import NodeError, NodeFound, NodeNeeds, differences, require_fit, told_differences
 from study.provenance import library_versions
 from study.run_options import RunOptions
@@ -88,6 +88,25 @@ def test_nodes_on_which_a_trial_fits_are_known_by_their_ids() -> None:
     ]
     assert Slots.of(nodes, ResourcesSpec(cpus_per_trial=2)).nodes == {"small", "large"}
     assert Slots.of(nodes, ResourcesSpec(cpus_per_trial=2, gpus_per_trial=0.5)).nodes == {"large"}
+
+
+@pytest.mark.parametrize(("counted", "allowed", "cores"), [(64, 4, 4), (2, 64, 2), (4, 4, 4)])
+def test_a_local_ray_has_the_cores_of_its_container_that_this_process_may_run_on(
+    monkeypatch: pytest.MonkeyPatch, counted: int, allowed: int, cores: int
+) -> None:
+    told: dict[str, object] = {}
+
+    def refuse(address: str, **given: object) -> None:
+        told.update(given, address=address)
+        raise RuntimeError
+
+    monkeypatch.setattr("ray._private.utils.get_num_cpus", lambda **_: float(counted))
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(allowed), raising=False)
+    monkeypatch.setattr("study.cluster._connect", refuse)
+    assert cores_here() == cores
+    with pytest.raises(RuntimeError):
+        start_ray(None, ResourcesSpec())
+    assert told == {"address": "local", "num_cpus": cores}
 
 
 def test_another_ray_than_the_cluster_s_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
