@@ -83,7 +83,9 @@ def space_of_cell(context: Values, domains: Mapping[str, Domain]) -> Space:
         # A parent that is itself searched here may take a value that lets the key exist.
         hopeful = {"placement": "dense", "gate": "bilateral"}
         known = {**context, **{parent: hopeful[parent] for parent in PARENTS.get(key, ()) if parent in kept}}
-        reachable = all(name in kept or context.get(name) in allowed for name, allowed in domain.when.items())
+        reachable = all(
+            name in kept or (name in context and context[name] in allowed) for name, allowed in domain.when.items()
+        )
         if reachable and exists(key, known):
             kept[key] = Parameter(key, domain)
     return Space(dict(context), tuple(kept.values()))

@@ -203,6 +203,18 @@ def test_condition_on_an_arm_parts_the_cells() -> None:
     assert [(cell.id, cell.trials) for cell in cells] == [("digits-gcn-none-L2-h16", 0), ("digits-gat-none-L2-h16", 3)]
 
 
+def test_condition_on_null_does_not_hold_where_the_key_stands_nowhere() -> None:
+    _, cells = gridded(
+        "  batch_size: {choice: [8, 16], when: {pos_enc_dim: null}}\n",
+        arms="  backbone: gcn\n  layers: 2\nrows: [{pos_enc_dim: [null, 4]}, {placement: none}]\n",
+    )
+    assert [(cell.id, cell.trials) for cell in cells] == [
+        ("digits-gcn-none-L2-h16-penone", 2),
+        ("digits-gcn-none-L2-h16-pe4", 0),
+        ("digits-gcn-none-L2-h16", 0),
+    ]
+
+
 def test_condition_on_a_key_that_is_not_sampled_does_not_hold() -> None:
     _, cells = gridded(
         "  placement: {choice: [none, boosting]}\n"
