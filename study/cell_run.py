@@ -14,6 +14,7 @@ from study.ended_trials import EndedTrial
 from study.journal import JournalEntry, JournalError, WrittenEntry
 from study.plan import Cell, resolve
 from study.plan.cells import most_in_a_slot
+from study.plan.effort import trained_trials
 from study.records import TrialRecord
 from study.search import CellRungs, CellSampler, Proposal
 from study.space import wrong_sample
@@ -55,6 +56,7 @@ class CellRun:
             max_epochs=cell.max_epochs,
             last_rung=max(cell.rungs, default=None),
             together=most_in_a_slot(cell, spec),
+            trained=trained_trials(cell),
         )
         self.tally = CellTally()
         self.asked = 0

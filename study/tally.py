@@ -17,6 +17,7 @@ class CellGoal:
 
     ``last_rung``: epochs after which a pruned trial may be chosen all the same; None without rungs.
     ``together``: confirm trials that share a slot, each with an equal part of its seconds.
+    ``trained``: the most search trials that train, where there are fewer configurations than trials; None: all may.
     """
 
     cell: str
@@ -27,6 +28,7 @@ class CellGoal:
     max_epochs: int
     last_rung: int | None = None
     together: int = 1
+    trained: int | None = None
 
 
 class CountedTrial(Protocol):

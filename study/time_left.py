@@ -87,7 +87,8 @@ def _of_cell(
 ) -> tuple[float, float]:
     """Seconds of work left, and of its longest chain."""
     searched, confirmed = tally.search.total(), tally.confirm.total()
-    search_left = max(0, goal.trials - searched - repeated)
+    trained = goal.trials if goal.trained is None else goal.trained
+    search_left = max(0, min(goal.trials - repeated, trained) - searched)
     confirm_left = max(0, tally.confirm_trials(goal, repeated) - confirmed)
     search = tally.search_epochs / searched if searched else known.search_share * goal.max_epochs
     confirm = tally.confirm_epochs / confirmed if confirmed else known.confirm_share * goal.max_epochs

@@ -50,6 +50,15 @@ def test_the_rest_is_taken_to_be_like_what_has_ended() -> None:
     assert time_left(cells, {}, {}, slots=4) == TimeLeft(seconds=38.0, ended=2, borrowed=0)
 
 
+@pytest.mark.parametrize(("repeated", "seconds"), [(0, 82.0), (5, 82.0), (8, 72.0)])
+def test_no_more_search_trials_are_left_than_configurations(repeated: int, seconds: float) -> None:
+    # Of 10 search trials 3 can differ, and 2 ended, after 5 epochs on average; 2 s an epoch. Left: 1 x 5 + 4 x 9 = 41
+    # epochs; and 36 once the other 8 were found to be known.
+    few = replace(goal(), trained=3)
+    left = time_left([(few, tally(PRUNED, WHOLE))], {}, {"a": repeated}, slots=1)
+    assert left == TimeLeft(seconds=seconds, ended=2, borrowed=0)
+
+
 def test_it_ends_no_sooner_than_a_search_trial_and_a_confirm_trial_after_it() -> None:
     # 5 epochs, then 9; 2 s each.
     assert time_left([(goal(), tally(PRUNED, WHOLE))], {}, {}, slots=100) == TimeLeft(seconds=28.0, ended=2, borrowed=0)
