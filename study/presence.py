@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from study.lease import last_holder
+from study.lease_holder import last_holder
 from study.results import ResultsFolder
 
 

@@ -21,7 +21,7 @@ from benchmarks.faults.scene import (
     study_text,
 )
 from benchmarks.faults.seen import Seen, same_in_words, told, undisturbed
-from study.lease import EXPIRES_S, last_holder
+from study.lease_holder import EXPIRES_S, last_holder
 from study.location import location
 from study.results import ResultsFolder
 

@@ -392,7 +392,7 @@ def test_where_another_run_took_the_folder_meanwhile_its_compacted_file_stays(
     def overtaken(*arguments: Any) -> None:
         checked(*arguments)
         monkeypatch.setattr("study.compaction._check", checked)
-        monkeypatch.setattr("study.lease.Holder.works", False)
+        monkeypatch.setattr("study.lease_holder.Holder.works", False)
         sealed(folder, 3)
         compact(folder.root)
         monkeypatch.setattr("study.lease.time.monotonic", lambda: monotonic() + 60.0)

@@ -17,7 +17,8 @@ import pytest
 
 from study import lease as lease_module
 from study.journal import Journal, JournalEntry
-from study.lease import EXPIRES_S, Holder, Lease, LeaseLostError, last_holder
+from study.lease import Lease, LeaseLostError
+from study.lease_holder import EXPIRES_S, Holder, last_holder
 from study.location import location
 from study.results import ResultsFolder, ResultsFolderError
 from study.whole_files import make_folder, write_whole
