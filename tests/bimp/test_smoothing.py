@@ -240,3 +240,11 @@ def test_mean_average_distance_by_hand() -> None:
     assert mean_average_distance(opposite, ptr).tolist() == pytest.approx([2.0])
     same_way = torch.tensor([[0.25, 0.75], [0.5, 1.5]])
     assert mean_average_distance(same_way, ptr).tolist() == [0.0]
+
+
+def test_mean_average_distance_takes_directions_that_rounding_parted_for_one() -> None:
+    """Two nodes differ in the last bit of single precision: each is 1 from the third alone, as that is from both."""
+    h, ptr = one_graph([[1.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+    rounded = h.float()
+    rounded[1, 1] = torch.nextafter(rounded[1, 1], torch.tensor(2.0))
+    assert mean_average_distance(rounded, ptr).tolist() == pytest.approx([1.0], abs=1e-6)
