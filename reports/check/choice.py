@@ -39,7 +39,7 @@ def edges(facts: StudyFacts) -> Iterator[Finding]:
     for cell in facts.cells:
         if cell.record is None or not cell.search:
             continue
-        for searched in cell.search_plan.ranges or ():
+        for searched in cell.search_plan.sampled(cell.record):
             value = cell.record.get(searched.name)
             place = searched.place(value)
             if place is not None and not EDGE < place < 1 - EDGE:

@@ -30,9 +30,10 @@ _BAR = 0.13
 
 CAPTION = (
     "Share of the variance of the last validation metric that each searched hyperparameter explains, over n search "
-    "trials that finished or reached the last rung and in which all of them exist (at most "
-    f"{MOST_TRIALS}, evenly from the search): fANOVA (bars) and mean decrease of impurity (marks), both as in Optuna "
-    f"with seed {SEED}. Where the two differ much, n is too small to rank."
+    "trials that finished or reached the last rung and in which all of them were sampled (at most "
+    f"{MOST_TRIALS}, evenly from the search), without those that are the same in all of these: fANOVA (bars) and mean "
+    f"decrease of impurity (marks), both as in Optuna with seed {SEED}. Where the two differ much, n is too small to "
+    "rank."
 )
 
 
@@ -52,14 +53,17 @@ def importances(material: Material) -> Drawn:
     few = [cell.name for cell, trials in found if len(trials) < LEAST_TRIALS]
     many = [(cell, importance(cell)) for cell, trials in found if len(trials) >= LEAST_TRIALS]
     drawn = [(cell, shares) for cell, shares in many if shares is not None]
-    too_few = f"fewer than {LEAST_TRIALS} search trials finished or reached the last rung"
+    unknown = [cell for cell, shares in many if shares is None]
+    too_few = f"fewer than {LEAST_TRIALS} search trials in which all was sampled finished or reached the last rung"
+    too_alike = "of what it searched fewer than two differ among the trials in which all were sampled"
     nothing = () if searched else (f"{KIND}: no cell searched two hyperparameters",)
     return Drawn(
         pictures=in_pictures("importance", "Importance of the hyperparameters", CAPTION, drawn, _draw),
         skipped=(
             *nothing,
             *left_out(KIND, few, too_few),
-            *left_out(KIND, [cell.name for cell, shares in many if shares is None], "all its trials ended alike"),
+            *left_out(KIND, [cell.name for cell in unknown if _ended_alike(cell)], "all its trials ended alike"),
+            *left_out(KIND, [cell.name for cell in unknown if not _ended_alike(cell)], too_alike),
         ),
     )
 
@@ -91,8 +95,10 @@ def _draw(part: Sequence[tuple[DrawnCell, Importance]]) -> Figure:
 
 def importance(cell: DrawnCell) -> Importance | None:
     """The importances of a cell; None with fewer than :data:`LEAST_TRIALS`, one hyperparameter, or equal values."""
-    ranges, trials = _ranges(cell), comparable(cell)
-    if len(ranges) < 2 or len(trials) < LEAST_TRIALS or len({trial.val_metric for trial in trials}) < 2:
+    trials = comparable(cell)
+    # What is the same in all trials explains nothing here, whatever it does: 0 would say that it does not matter.
+    ranges = [searched for searched in _ranges(cell) if len({trial.settings[searched.name] for trial in trials}) > 1]
+    if len(ranges) < 2 or len(trials) < LEAST_TRIALS or _ended_alike(cell):
         return None
     import optuna
 
@@ -112,19 +118,20 @@ def importance(cell: DrawnCell) -> Importance | None:
     return Importance(trials=len(trials), fanova=fanova, impurity=impurity)
 
 
+def _ended_alike(cell: DrawnCell) -> bool:
+    return len({trial.val_metric for trial in comparable(cell)}) < 2
+
+
 def _ranges(cell: DrawnCell) -> list[SearchedRange]:
-    """What was searched in the cell, and is on record of some trial."""
-    return [
-        searched
-        for searched in cell.search_plan.ranges or ()
-        if any(trial.settings.get(searched.name) is not None for trial in cell.search)
-    ]
+    """What was searched in the cell, and sampled in some trial."""
+    sampled = {searched.name for trial in cell.search for searched in cell.search_plan.sampled(trial.settings)}
+    return [searched for searched in cell.search_plan.ranges or () if searched.name in sampled]
 
 
 def comparable(cell: DrawnCell) -> list[DrawnTrial]:
     """The search trials of the cell that its importances are of, in the order of the search."""
-    names = [searched.name for searched in _ranges(cell)]
-    found = [trial for trial in cell.complete_search if all(trial.settings[name] is not None for name in names)]
+    number = len(_ranges(cell))
+    found = [trial for trial in cell.complete_search if len(cell.search_plan.sampled(trial.settings)) == number]
     if len(found) <= MOST_TRIALS:
         return found
     return [found[place * len(found) // MOST_TRIALS] for place in range(MOST_TRIALS)]

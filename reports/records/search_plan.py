@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,13 @@ class SearchedRange:
         name: of the hyperparameter.
         kind: one of :data:`RANGES`, or ``choice``.
         values: the least and the greatest value of a range, both included; all values of a choice, in their order.
+        when: values of other hyperparameters, of which each must have one of its own for this one to be sampled.
     """
 
     name: str
     kind: str
     values: tuple[Any, ...]
+    when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def place(self, value: Any) -> float | None:
         """Where ``value`` lies between the least (0) and the greatest value (1), by logarithms where sampled so.
@@ -64,6 +66,18 @@ class SearchPlan:
     ranges: tuple[SearchedRange, ...] | None
     rungs: tuple[int, ...]
 
+    def sampled(self, settings: Mapping[str, Any]) -> tuple[SearchedRange, ...]:
+        """What was sampled in the trial with these columns; whose conditions did not hold there had its default."""
+        found: dict[str, SearchedRange] = {}
+        searched = {entry.name for entry in self.ranges or ()}
+        for entry in self.ranges or ():
+            # A condition stands on what is sampled before; one on what the cell fixes holds, or nothing were searched.
+            conditions = [(name, allowed) for name, allowed in entry.when.items() if name in searched]
+            holds = all(name in found and settings[name] in allowed for name, allowed in conditions)
+            if holds and settings.get(entry.name) is not None:
+                found[entry.name] = entry
+        return tuple(found.values())
+
 
 def load_search_plans(results: Path) -> dict[str, SearchPlan]:
     """The search of every cell, by its id, of a folder whose plan :func:`reports.records.plan.load_plan` can read.
@@ -93,7 +107,16 @@ def _range(name: str, domain: object, where: str) -> SearchedRange:
     values = domain[kinds[0]] if isinstance(domain, dict) and len(kinds) == 1 else None
     if not isinstance(values, list) or (kinds[0] != CHOICE and not _is_ascending(values, kinds[0])):
         raise ResultsError(f"{where}.searched.{name}: found {domain!r}, expected one range or choice")
-    return SearchedRange(name=name, kind=kinds[0], values=tuple(values))
+    when = domain.get("when", {}) if isinstance(domain, dict) else {}
+    if not isinstance(when, dict) or not all(isinstance(allowed, list) for allowed in when.values()):
+        raise ResultsError(f"{where}.searched.{name}.when: found {when!r}, expected lists of values by name")
+    conditions = {other: tuple(map(_as_recorded, allowed)) for other, allowed in when.items()}
+    return SearchedRange(name=name, kind=kinds[0], values=tuple(values), when=conditions)
+
+
+def _as_recorded(value: Any) -> Any:
+    """A placement of single layers is text in a record."""
+    return ",".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _is_ascending(values: list[Any], kind: str) -> bool:

@@ -77,6 +77,13 @@ def test_edge_of_range(tmp_path: Path, searched: dict[str, list[float]], at_the_
         assert findings == ()
 
 
+def test_a_value_that_was_not_sampled_lies_at_no_edge(tmp_path: Path) -> None:
+    """The trials are boosted, the rate is searched elsewhere alone: 0.0015 is what all of them have by default."""
+    rate = {"uniform": [0.0015, 0.01], "when": {"placement": ["dense"]}}
+    cells = [VANILLA, {**GATED, "searched": {"placement": {"choice": ["boosting", "dense"]}, "learning_rate": rate}}]
+    assert check(clean_study(tmp_path, cells=cells)) == ()
+
+
 def test_a_plan_of_an_older_version_says_no_ranges(tmp_path: Path) -> None:
     old = [{key: value for key, value in cell.items() if key not in ("searched", "rungs")} for cell in (VANILLA, GATED)]
     assert check(clean_study(tmp_path, cells=old)) == ()

@@ -17,6 +17,7 @@ from reports.pictures.effort import best_so_far
 from reports.pictures.importance import comparable, importance
 from reports.pictures.material import load_material
 from reports.pictures.rungs import rung_counts, rung_points
+from study.records import TrialRecord
 
 
 def test_the_best_so_far_counts_stopped_trials_as_tried(tmp_path: Path) -> None:
@@ -123,7 +124,9 @@ def test_too_few_trials_have_no_importance_and_are_told(tmp_path: Path) -> None:
     results = write_study(tmp_path, [gate_search()], trials)
     (cell,) = load_material(results).cells
     assert importance(cell) is None
-    reason = "ZINC bi-GCN 100k L4: fewer than 8 search trials finished or reached the last rung"
+    reason = (
+        "ZINC bi-GCN 100k L4: fewer than 8 search trials in which all was sampled finished or reached the last rung"
+    )
     assert skipped(results, "importance") == [reason]
 
 
@@ -152,9 +155,46 @@ def test_importance_is_of_the_trials_in_which_all_hyperparameters_exist(tmp_path
     assert found.trials == 10
 
 
+def conditional(count: int) -> list[TrialRecord]:
+    """As many boosted trials that hang on sigma_m, as many dense ones, all far better, for which K was not sampled."""
+    boosted = [searched(n, s, k, 1 + value, "finished") for n, (s, k, value) in enumerate(sigma_alone(count))]
+    dense = [searched(50 + n, s, 8, value, "finished") for n, (s, _, value) in enumerate(sigma_alone(count))]
+    return [*boosted, *(replace(record, placement="dense") for record in dense)]
+
+
+def test_a_hyperparameter_is_given_nothing_of_trials_in_which_it_was_not_sampled(tmp_path: Path) -> None:
+    """K does nothing, but where it has its default all trials are better: the place explains that.
+
+    Of the trials that count all are boosted, of which the place explains nothing, and has no bar.
+    """
+    space = {
+        "placement": {"choice": ["boosting", "dense"]},
+        "sigma_m": {"log_uniform": [0.1, 10]},
+        "num_clusters": {"int": [2, 16], "when": {"placement": ["boosting"]}},
+    }
+    cell = gate_search(id=gate_search()["id"], placement=None, searched=space)
+    results = write_study(tmp_path, [cell], conditional(12))
+    found = importance(load_material(results).cells[0])
+    assert found is not None
+    assert found.trials == 12
+    assert found.fanova["sigma_m"] > 0.8
+    assert set(found.fanova) == {"sigma_m", "num_clusters"}
+
+
+def test_one_hyperparameter_that_differs_has_no_importance_and_that_is_told(tmp_path: Path) -> None:
+    space = {
+        "placement": {"choice": ["boosting", "dense"]},
+        "sigma_m": {"log_uniform": [0.1, 10], "when": {"placement": ["boosting"]}},
+    }
+    cell = gate_search(id=gate_search()["id"], placement=None, searched=space)
+    results = write_study(tmp_path, [cell], conditional(9))
+    (reason,) = skipped(results, "importance")
+    assert reason.endswith(": of what it searched fewer than two differ among the trials in which all were sampled")
+
+
 def test_of_many_trials_the_importance_takes_some_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reports.pictures.importance.MOST_TRIALS", 10)
-    trials = [searched(n, 0.1 + n / 10, 2 + (5 * n) % 15, n / 10, "finished") for n in range(30)]
+    trials = [searched(n, 0.1 + n / 10, 2 + (4 * n) % 15, n / 10, "finished") for n in range(30)]
     (cell,) = load_material(write_study(tmp_path, [gate_search()], trials)).cells
     found = importance(cell)
     assert found is not None

@@ -9,7 +9,7 @@ from made_studies import write_study
 from searched_study import GATED
 
 from reports.records.plan import ResultsError
-from reports.records.search_plan import SearchedRange, load_search_plans
+from reports.records.search_plan import SearchedRange, SearchPlan, load_search_plans
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,36 @@ def test_places_are_ordered_and_within_the_range(kind: str, numbers: list[int]) 
 
 
 @pytest.mark.parametrize(
+    ("settings", "sampled"),
+    [
+        ({"placement": "2,4", "layers": 16, "readout": "sum", "lr_patience": 7}, "placement readout lr_patience"),
+        ({"placement": "2,4", "layers": 16, "readout": "mean", "lr_patience": 10}, "placement readout"),
+        # The readout and the patience have their defaults, which a trial could have been given, too.
+        ({"placement": "boosting", "layers": 16, "readout": "mean", "lr_patience": 10}, "placement"),
+        ({"placement": "boosting", "layers": 16, "readout": "sum", "lr_patience": 10}, "placement"),
+        ({"placement": "none", "layers": 16, "readout": None, "lr_patience": 7}, "placement"),
+    ],
+)
+def test_what_was_sampled_in_a_trial(tmp_path: Path, settings: dict[str, object], sampled: str) -> None:
+    searched = {
+        "placement": {"choice": ["none", "boosting", [2, 4]]},
+        "readout": {"choice": ["mean", "sum"], "when": {"placement": ["none", [2, 4]]}},
+        "lr_patience": {"int": [5, 20], "when": {"layers": [16], "readout": ["sum"]}},
+    }
+    (plan,) = load_search_plans(write_study(tmp_path, [{**GATED, "searched": searched}], [])).values()
+    assert [entry.name for entry in plan.sampled(settings)] == sampled.split()
+
+
+def test_of_a_plan_that_does_not_say_what_is_searched_nothing_was_sampled() -> None:
+    assert SearchPlan(trials=None, ranges=None, rungs=()).sampled({"sigma_m": 1.0}) == ()
+
+
+@pytest.mark.parametrize(
     ("key", "value"),
     [
         ("searched", [1]),
+        ("searched", {"sigma_m": {"uniform": [0, 1], "when": [1]}}),
+        ("searched", {"sigma_m": {"uniform": [0, 1], "when": {"layers": 16}}}),
         ("searched", {"sigma_m": {"uniform": [1, 0]}}),
         ("searched", {"sigma_m": {"log_uniform": [0, 1]}}),
         ("searched", {"sigma_m": {"uniform": [0, 1], "choice": [1]}}),
