@@ -34,7 +34,7 @@ from study.run_options import RunOptions
 from study.spec import StudySpec, read_study, study_text
 from study.store_access import refused_by_store
 from study.study_ray import Tell, ray_of_study
-from study.tracking import MirrorThread, default_tracking_uri, require_tracking_uri
+from study.tracking import MirrorThread, default_tracking_uri, own_database, require_tracking_uri
 from study.used_data import keep_used_data
 
 logger = logging.getLogger(__name__)
@@ -113,9 +113,9 @@ def _run_to_its_end(
                 tables = _train(coordinator, assign, plan, folder, lease, console, interruption)
         else:
             tables = write_tables(folder.root, folder.tables)
-            if options.mlflow is not None:
+            if options.mlflow is not None or own_database(folder.root).exists():
                 with MirrorThread(options.mlflow, folder.root, tell=tell):
-                    pass  # nothing to train, but this server may not have it yet
+                    pass  # nothing to train, but MLflow may lack it: another server, a run that was killed, an edit
     return StudyEnd(tables, _tell_of_failures(coordinator, folder, tell)) if tables is not None else None
 
 

@@ -78,7 +78,12 @@ def default_tracking_uri(results: Path) -> str:
 
     No database can lie in an object store: that of such a study is in a folder of the working folder's ``results``.
     """
-    return f"sqlite:///{_folder_on_disk(results) / 'mlflow.db'}"
+    return f"sqlite:///{own_database(results)}"
+
+
+def own_database(results: Path) -> Path:
+    """The file of the database of :func:`default_tracking_uri`; it may not be there."""
+    return _folder_on_disk(results) / "mlflow.db"
 
 
 def artifact_location(tracking_uri: str, results: Path) -> str | None:

@@ -6,20 +6,27 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_trials import assignment, record
+from mlflow import MlflowClient
 from rich.console import Console
 
+from bimp.data import prepare
 from study import study_ray
+from study.assignment import TrialAssignment
+from study.cell_run import PlannedTrial
 from study.claim import claim
 from study.cluster_address import ClusterAddressError
+from study.coordinator import StudyCoordinator
 from study.driver import run_study
 from study.faults import FolderError, StudyInterruptedError
 from study.lease import Lease
 from study.outcome import failures_line
 from study.plan import plan, plan_document
+from study.records import write_record
 from study.results import ResultsFolder, ResultsFolderError
 from study.run_options import RunOptions
 from study.spec import load_study
-from study.tracking import MirrorError
+from study.tracking import MirrorError, MlflowMirror, default_tracking_uri
 from study.whole_files import stamp
 
 STUDY = """\
@@ -137,3 +144,49 @@ def test_a_second_run_in_the_same_folder_is_refused_until_the_first_ends(tmp_pat
         pass
     with Lease(folder):
         pass
+
+
+def end(file: Path, folder: ResultsFolder, fingerprint: str) -> None:
+    """Run what is left of the study in ``file``, of which nothing is searched, with trials that train nothing."""
+    claimed(folder, file)
+    spec = load_study(file)
+
+    def made(trial: PlannedTrial) -> TrialAssignment:
+        told = {name: getattr(trial, name) for name in ("key", "cell", "phase", "number", "config")}
+        return assignment(folder.root, data_fingerprint=fingerprint, study=spec.name, **told)
+
+    coordinator = StudyCoordinator(spec, plan(spec), folder, {"digits": fingerprint}, made)
+    while (trial := coordinator.next_trial()) is not None:
+        ended = record(trial, 2, status="finished", reason="max_epochs", test_metric=0.5, ended_at=9.0)
+        write_record(ended, folder.live_record(trial.key, trial.attempt))
+        coordinator.end(trial.key)
+
+
+def test_a_run_that_finds_all_done_brings_the_database_of_the_folder_up_to_date(
+    folder: ResultsFolder, tmp_path: Path
+) -> None:
+    """As after a run that was killed between its last trial and the mirror's last pass, or an edit of the caption."""
+    fingerprint = prepare("digits", tmp_path / "data").fingerprint
+    text = "name: made\ncaption: first\narms: {dataset: digits, backbone: gcn, hidden_dim: 6, layers: 2}\n"
+    file = tmp_path / "study.yaml"
+    file.write_text(f"{text}fixed: {{max_epochs: 2}}\nconfirm: {{seeds: [41]}}\n")
+    end(file, folder, fingerprint)
+    run_study(file, options(tmp_path), Console(file=io.StringIO()))
+    uri = default_tracking_uri(folder.root)
+    assert not (folder.root / "mlflow.db").exists(), "no mirror was ever asked for here"
+    MlflowMirror(uri, folder.root).sync_folder()
+
+    file.write_text(f"{text.replace('first', 'second')}fixed: {{max_epochs: 2}}\nconfirm: {{seeds: [41, 95]}}\n")
+    end(file, folder, fingerprint)
+    run_study(file, options(tmp_path), Console(file=io.StringIO()))
+    client = MlflowClient(uri)
+    found = client.search_runs([client.get_experiment_by_name("made").experiment_id])
+    assert sorted((run.data.tags["level"], run.data.tags.get("seed"), run.info.status) for run in found) == [
+        ("cell", None, "FINISHED"),
+        ("study", None, "FINISHED"),
+        ("trial", "41", "FINISHED"),
+        ("trial", "95", "FINISHED"),
+    ]
+    (study,) = (run for run in found if run.data.tags["level"] == "study")
+    assert study.data.tags["mlflow.note.content"] == "second"
+    assert [file.path for file in client.list_artifacts(study.info.run_id)] == ["tables"]
