@@ -220,6 +220,21 @@ def test_a_new_row_is_taken_up() -> None:
     assert change.refused == ("batch_size: nothing -> 64 (2 cells)",)
 
 
+def test_the_order_of_keys_in_arms_is_in_the_names_of_cells() -> None:
+    """Of values it is not; of dataset, backbone, placement, depth and size, which a name has first, neither."""
+    arms = "dataset: digits, backbone: gcn, placement: boosting, hidden_dim: 8, layers: 2"
+    text = f"name: n\narms: {{{arms}, sigma_m: [1, 2], num_clusters: [3, 4]}}\n"
+    begun = {name: BegunCell(confirmed=RUNS, records=3) for name in identities(read_study(text))}
+    assert changed(
+        "sigma_m: [1, 2], num_clusters: [3, 4]", "sigma_m: [2, 1], num_clusters: [4, 3]", begun, text=text
+    ) == (StudyChange())
+    assert changed("backbone: gcn, placement: boosting", "placement: boosting, backbone: gcn", begun, text=text) == (
+        StudyChange()
+    )
+    keys = changed("sigma_m: [1, 2], num_clusters: [3, 4]", "num_clusters: [3, 4], sigma_m: [1, 2]", begun, text=text)
+    assert keys.refused == ("its name, and so its trials, would be another (4 cells)",)
+
+
 def test_cells_may_be_dropped() -> None:
     assert changed("[gcn, gated_gcn]", "gcn") == StudyChange(dropped=(GATED_GCN, BI_GATED_GCN))
     assert changed("[gcn, gated_gcn]", "gcn", {GCN: FINISHED[GCN]}) == StudyChange()
