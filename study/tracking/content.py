@@ -46,9 +46,10 @@ _TRIAL_TAGS = (
 )
 _CELL_PARAMETERS = (
     "dataset", "backbone", "layers", "budget", "hidden_dim", "placement", "gate", "num_clusters", "sigma_m",
-    "unsupervised_weight", "seeds", "folds",
+    "unsupervised_weight",
 )
-_CELL_TAGS = ("dataset", "backbone", "placement", "gate", "budget", "layers")
+# Seeds and folds may become more in an edit of the study file, and MLflow can alter no parameter.
+_CELL_TAGS = ("dataset", "backbone", "placement", "gate", "budget", "layers", "seeds", "folds")
 # fmt: on
 
 
@@ -108,9 +109,10 @@ def cell_tags(cell: PlannedCell, study: str) -> dict[str, str]:
     }
 
 
-def study_tags(study: str, caption: str) -> dict[str, str]:
-    """The tags of the study's run; MLflow shows the caption as its description."""
-    return {"level": "study", "study": study, **SOURCE_TAGS, **({"mlflow.note.content": caption} if caption else {})}
+def study_tags(study: str, caption: str, cells: int) -> dict[str, str]:
+    """The tags of the run of a study of so many ``cells``; MLflow shows the caption as its description."""
+    described = {"mlflow.note.content": caption} if caption else {}
+    return {"level": "study", "study": study, "cells": str(cells), **SOURCE_TAGS, **described}
 
 
 def epoch_metrics(record: TrialRecord, after: int) -> list[MetricRow]:

@@ -71,7 +71,8 @@ class MlflowMirror:
         if self._runs is None:
             artifacts = artifact_location(self.tracking_uri, self.results)
             runs = MirroredRuns(self.tracking_uri, self.study, artifacts, self._plan.caption or "", TRIAL_TAG_NAMES)
-            self._parents.open(runs)
+            if self._parents.open(runs):
+                self._changes.forget_all_but(())  # trials of a cell whose run was made anew
             self._look_for_losses(runs)
             self._runs = runs
         return self._runs

@@ -59,15 +59,21 @@ class ParentRuns:
         else:
             del known[record.key]  # superseded since
 
-    def open(self, runs: MirroredRuns) -> None:
-        """A run for the study and for every cell; what is there already is kept."""
-        tags = study_tags(self._plan.study, self._plan.caption or "")
+    def open(self, runs: MirroredRuns) -> bool:
+        """A run for the study and for every cell; what is there is kept, unless an edit gave the cell other parameters.
+
+        Returns:
+            Whether a cell's run was made anew, without its trials.
+        """
+        tags = study_tags(self._plan.study, self._plan.caption or "", len(self._plan.cells))
         study = runs.find("study", self._plan.study)
         if study is None:
             study = runs.create("study", f"study {self._plan.study}", milliseconds(self._first_start()), tags)
-        runs.write(study, tags=tags, parameters={"cells": str(len(self._plan.cells))})
+        runs.write(study, tags=tags, parameters={})
+        anew = [_delete_with_others(runs, cell) for cell in self._plan.cells]
         for cell in self._plan.cells:
             self._open_cell(runs, cell)
+        return any(anew)
 
     def _open_cell(self, runs: MirroredRuns, cell: PlannedCell) -> MirroredRun:
         study = runs.known("study", self._plan.study)
@@ -125,3 +131,12 @@ class ParentRuns:
         if self._started is None:
             self._started = min([self._plan_file.stat().st_mtime, *self._changes.starts()])
         return self._started
+
+
+def _delete_with_others(runs: MirroredRuns, cell: PlannedCell) -> bool:
+    """Delete the run of the cell if it holds other parameters, of which MLflow can alter none; whether it did."""
+    run = runs.find("cell", cell.id)
+    if run is None or all(run.parameters.get(name, value) == value for name, value in cell_parameters(cell).items()):
+        return False
+    runs.delete("cell", cell.id)
+    return True

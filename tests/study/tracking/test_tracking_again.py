@@ -7,8 +7,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from made_mirrors import TRIAL, a_busy_folder, mirror_of, record, running, seal
-from read_mirrors import dump, live_runs, query, tags_of
+from made_mirrors import (
+    TRIAL,
+    VANILLA,
+    a_busy_folder,
+    mirror_of,
+    planned_cell,
+    record,
+    running,
+    seal,
+    write_plan,
+)
+from read_mirrors import dump, live_runs, parameters_of, query, tags_of
 
 from study.compaction import compact
 from study.records import write_record
@@ -160,3 +170,28 @@ def test_a_deleted_experiment_is_taken_back(folder: ResultsFolder) -> None:
     client.delete_experiment(experiment.experiment_id)
     mirror_of(folder).sync_folder()
     assert len(live_runs(folder)) == 1 + 2 + 1
+
+
+def test_an_edited_study_is_told_as_it_is_now(folder: ResultsFolder) -> None:
+    """A cell and a seed more; and another number of clusters in the cell that had not begun."""
+    cell, vanilla, begins = "bi-GCN Digits 100k", "GCN Digits 100k", record()
+    seal(folder, begins)
+    mirror_of(folder).sync_folder()
+    study = live_runs(folder)["study quickstart"]
+    assert tags_of(folder, "study quickstart")["cells"] == "2"
+    assert tags_of(folder, cell)["seeds"] == "41,95,12,35"
+    before = live_runs(folder)
+
+    grown = planned_cell(seeds=[41, 95, 12, 35, 7])
+    other = planned_cell("gcn_none", **{**VANILLA, "layers": 5})
+    write_plan(folder, grown, other, planned_cell("gcn_dense", placement="dense"))
+    mirror_of(folder).sync_folder()
+    after = live_runs(folder)
+    assert (after["study quickstart"], after[cell], after[TRIAL]) == (study, before[cell], before[TRIAL])
+    assert tags_of(folder, "study quickstart")["cells"] == "3"
+    assert tags_of(folder, cell)["seeds"] == "41,95,12,35,7"
+    (anew,) = (name for name in after if name.startswith(vanilla))
+    assert parameters_of(folder, anew)["layers"] == tags_of(folder, anew)["layers"] == "5"
+    once = dump(folder)
+    mirror_of(folder).sync_folder()
+    assert dump(folder) == once
