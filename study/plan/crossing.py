@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -62,15 +63,26 @@ def cross(spec: StudySpec) -> list[Arms]:
 
 
 def _arms(variant: Variant, arms: dict[str, Value]) -> Arms:
-    space, fixed = variant.space, variant.fixed
-    # A placement or gate that is sampled may take a value that lets the other gate keys exist.
-    sampled = {key: value for key, value in (("placement", "dense"), ("gate", "bilateral")) if key in space}
-    known = {**fixed, **arms, **sampled}
-    values = {key: value for key, value in arms.items() if exists(key, known)}
-    given = {key: value for key, value in {**fixed, **values}.items() if exists(key, known)}
-    defaults = {key: value for key, value in DEFAULTS.items() if key not in space and exists(key, known)}
+    hopeful = _given(variant, arms, variant.space)
+    # Where a condition on them does not hold, a placement has its default in all trials, and no gate key exists.
+    searched = {parameter.key: parameter.domain for parameter in space_of_cell(hopeful, variant.space).parameters}
+    given = _given(variant, arms, searched)
+    values = {key: value for key, value in given.items() if key in arms}
+    defaults = {key: value for key, value in DEFAULTS.items() if key not in searched and _exists(key, given, searched)}
     settings = {**defaults, **given}
-    return Arms(cell_id(values, settings), values, settings, space_of_cell(given, space), variant)
+    return Arms(cell_id(values, settings), values, settings, space_of_cell(given, searched), variant)
+
+
+def _given(variant: Variant, arms: Mapping[str, Value], searched: Collection[str]) -> dict[str, Value]:
+    """Fixed values and those of the arms, as far as they exist beside what is searched."""
+    known = {**variant.fixed, **arms}
+    return {key: value for key, value in known.items() if _exists(key, known, searched)}
+
+
+def _exists(key: str, known: Mapping[str, Value], searched: Collection[str]) -> bool:
+    # A placement or gate that is sampled may take a value that lets the other gate keys exist.
+    sampled = {name: value for name, value in (("placement", "dense"), ("gate", "bilateral")) if name in searched}
+    return exists(key, {**known, **sampled})
 
 
 def cell_id(arms: dict[str, Value], settings: dict[str, Value]) -> str:

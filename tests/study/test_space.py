@@ -203,6 +203,26 @@ def test_condition_on_an_arm_parts_the_cells() -> None:
     assert [(cell.id, cell.trials) for cell in cells] == [("digits-gcn-none-L2-h16", 0), ("digits-gat-none-L2-h16", 3)]
 
 
+def test_what_a_condition_on_an_arm_keeps_from_a_cell_has_its_default_there() -> None:
+    """GAT is never gated: one vanilla cell, whatever the gate."""
+    _, cells = gridded(
+        "  placement: {choice: [boosting, dense], when: {backbone: gcn}}\n",
+        arms="  backbone: [gcn, gat]\n  gate: [bilateral, uniform]\n  layers: 2\n  num_clusters: 3\n",
+    )
+    assert [(cell.id, cell.trials) for cell in cells] == [
+        ("digits-gcn-L2-h16-K3", 2),
+        ("digits-gcn-L2-h16-uniform-K3", 2),
+        ("digits-gat-none-L2-h16", 0),
+    ]
+    assert [cell.placement for cell in cells] == [None, None, "none"]
+    assert cells[2].setting("num_clusters") is None
+    _, cells = gridded(
+        "  sigma_m: {choice: [0.5, 2.0], when: {backbone: gcn}}\n",
+        arms="  backbone: [gcn, gat]\n  placement: boosting\n  layers: 2\n  num_clusters: 3\n",
+    )
+    assert [(cell.trials, cell.setting("sigma_m")) for cell in cells] == [(2, None), (0, 1.0)]
+
+
 def test_condition_on_null_does_not_hold_where_the_key_stands_nowhere() -> None:
     _, cells = gridded(
         "  batch_size: {choice: [8, 16], when: {pos_enc_dim: null}}\n",
