@@ -115,7 +115,8 @@ def _named(together: Sequence[CellSummary]) -> list[tuple[str, ...]]:
         tuple(
             key
             for key in DISTINGUISHING
-            if key in summary.searched or (key in arms and getattr(summary.cell, key) is not None)
+            # Of what the plan gives a gate nothing is left where the search chose a vanilla model.
+            if key in summary.searched or (key in arms and getattr(summary.chosen, key) is not None)
         )
         for summary in together
     ]

@@ -57,14 +57,14 @@ def rules(bold: Bold, size: Size) -> tuple[str, str]:
 
 def size_of(summaries: Sequence[CellSummary]) -> Size:
     """By what the models of one table are alike in size."""
-    by_width = [summary.cell.hidden_dim is not None and summary.chosen.budget is None for summary in summaries]
+    by_width = [summary.chosen.hidden_dim is not None and summary.chosen.budget is None for summary in summaries]
     if not any(by_width):
         return "budget"
     if not all(by_width):
         return "either"
     widths: dict[bool, set[int | None]] = {True: set(), False: set()}
     for summary in summaries:
-        widths[summary.cell.placement == "none"].add(summary.cell.hidden_dim)
+        widths[summary.cell.placement == "none"].add(summary.chosen.hidden_dim)
     return "width" if widths[False] <= widths[True] else "neither"
 
 

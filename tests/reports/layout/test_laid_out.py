@@ -175,14 +175,19 @@ def test_printed_rows_that_are_left_out_are_listed_only_where_marks_count_them(t
     assert "its marks count them too" in laid_out(tmp_path, layout, "--published", "--bold", "significant")
 
 
+@pytest.mark.parametrize("is_searched", [False, True])
 @pytest.mark.parametrize(
     ("widths", "words"),
     [((145, 145), "same backbone, layers and width"), ((145, 100), "same backbone and layers)")],
 )
-def test_a_budget_is_spoken_of_only_where_there_is_one(tmp_path: Path, widths: tuple[int, int], words: str) -> None:
-    base = vanilla("zinc", "gcn", budget=None, hidden_dim=widths[0])
-    bi = gated("zinc", "gcn", budget=None, hidden_dim=widths[1])
-    results = write_study(tmp_path, [base, bi], [*runs(base, (0.5,) * 4), *runs(bi, (0.4,) * 4)])
+def test_a_budget_is_spoken_of_only_where_there_is_one(
+    tmp_path: Path, widths: tuple[int, int], words: str, is_searched: bool
+) -> None:
+    planned = (None, None) if is_searched else widths
+    base = vanilla("zinc", "gcn", budget=None, hidden_dim=planned[0])
+    bi = gated("zinc", "gcn", budget=None, hidden_dim=planned[1])
+    trials = [*runs(base, (0.5,) * 4, hidden_dim=widths[0]), *runs(bi, (0.4,) * 4, hidden_dim=widths[1])]
+    results = write_study(tmp_path, [base, bi], trials)
     for bold in ("paper", "significant"):
         _, table = table_of([results], bold)  # type: ignore[arg-type]
         said = "".join(part for part in table.caption if isinstance(part, str))

@@ -258,6 +258,18 @@ def test_a_gate_that_the_search_turned_down_is_not_marked(tmp_path: Path) -> Non
     assert marks(table) == [PLAIN, PLAIN]
 
 
+def test_a_gate_that_the_search_turned_down_has_no_part_in_the_name(tmp_path: Path) -> None:
+    """K, an arm, was searched in neither, and where no layer is gated there is none."""
+    cells = [
+        gated("digits", "gcn", None, id=f"K{clusters}", seeds=[1], gate=None, num_clusters=clusters, sigma_m=None)
+        for clusters in (4, 9)
+    ]
+    turned_down = [replace(run, num_clusters=None) for run in runs(cells[0], [0.9], placement="none")]
+    chosen = runs(cells[1], [0.8], placement="boosting", gate="uniform")
+    table = build_table(load_results(write_study(tmp_path, cells, [*turned_down, *chosen])))
+    assert shape(table) == [[[("", "GCN"), ("", "uniform-GCN (K=9)")]]]
+
+
 def test_a_width_solved_from_the_budget_is_not_part_of_a_name(tmp_path: Path) -> None:
     cells = [gated("digits", "gcn", id=f"k{count}", seeds=[1], num_clusters=count) for count in (8, 16)]
     trials = [trial(cell, 1, 0.5, hidden_dim=width) for cell, width in zip(cells, (70, 69), strict=True)]
