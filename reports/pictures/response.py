@@ -51,7 +51,8 @@ CAPTION = (
     "stopped earlier are strokes at the lower edge, diverged ones crosses above them: at their value of the "
     "hyperparameter, without a metric, since that of another epoch is not comparable (of words their number is in "
     "brackets). Lines: the best trial of the "
-    "uniform gate and of the vanilla model, where they were searched."
+    "uniform gate and of the vanilla model, where they were searched. Trials in which the hyperparameter was not "
+    "sampled are not shown."
 )
 _STOPPED_AT, _DIVERGED_AT = 0.04, 0.1
 """Where they stand, as shares of the height of the axes."""
@@ -67,7 +68,7 @@ def _response(material: Material, key: str) -> Drawn:
     searching = [cell for cell in material.cells if key in {found.name for found in cell.search_plan.ranges or ()}]
     # A plan of an older version does not say what was searched; its trials do.
     searching = searching or [cell for cell in material.cells if _differs(cell.search, key)]
-    drawn = [cell for cell in searching if _differs(cell.complete_search, key)]
+    drawn = [cell for cell in searching if _differs([trial for trial in _sampled(cell, key) if trial.complete], key)]
     reason = "no two search trials with different values finished or reached the last rung"
 
     def draw(part: Sequence[DrawnCell]) -> Figure:
@@ -85,16 +86,24 @@ def _response(material: Material, key: str) -> Drawn:
     )
 
 
+def _sampled(cell: DrawnCell, key: str) -> list[DrawnTrial]:
+    """The search trials in which it was sampled; in others it does not exist, or has its default."""
+    known = [trial for trial in cell.search if trial.settings[key] is not None]
+    if cell.search_plan.ranges is None:
+        return known
+    return [trial for trial in known if key in {found.name for found in cell.search_plan.sampled(trial.settings)}]
+
+
 def _differs(trials: Sequence[DrawnTrial], key: str) -> bool:
     return len({trial.settings[key] for trial in trials} - {None}) > 1
 
 
 def _draw_panel(axes: Axes, material: Material, cell: DrawnCell, key: str) -> None:
     scale = scale_of(cell.cell.metric)
-    known = [trial for trial in cell.search if trial.settings[key] is not None]
-    dots = [trial for trial in known if trial.complete]
-    stopped = [trial for trial in known if trial.status == "pruned" and not trial.complete]
-    diverged = [trial for trial in known if trial.status == "diverged"]
+    sampled = _sampled(cell, key)
+    dots = [trial for trial in sampled if trial.complete]
+    stopped = [trial for trial in sampled if trial.status == "pruned" and not trial.complete]
+    diverged = [trial for trial in sampled if trial.status == "diverged"]
     places = places_of([trial.settings[key] for trial in (*dots, *stopped, *diverged)], key)
 
     def at(trials: Sequence[DrawnTrial]) -> list[float]:

@@ -76,6 +76,22 @@ def test_response_to_the_place_counts_the_stopped_beside_each_word(tmp_path: Pat
     assert line(axes, "last value") == ([1.0, 0.0], [0.1, 0.2])
 
 
+def test_a_response_is_to_what_was_sampled(tmp_path: Path) -> None:
+    """Dense trials have a sigma_m of 1 by default, and are far better: no answer to sigma_m."""
+    space = {
+        "placement": {"choice": ["boosting", "dense"]},
+        "sigma_m": {"log_uniform": [0.1, 10], "when": {"placement": ["boosting"]}},
+    }
+    boosted = [searched(0, 0.2, 4, 0.5, "finished"), searched(1, 5.0, 4, 0.4, "finished")]
+    others = [searched(2, 1.0, 4, 0.1, "finished"), searched(3, 1.0, 4, 0.2, "pruned")]
+    trials = [*boosted, *(replace(record, placement="dense") for record in others)]
+    cell = gate_search(id=gate_search()["id"], placement=None, searched=space)
+    results = write_study(tmp_path, [cell], trials)
+    (axes,) = picture(results, "response-sigma_m").figure.axes
+    assert line(axes, "last value") == ([0.2, 5.0], [0.5, 0.4])
+    assert "stopped" not in names_of_lines(axes)
+
+
 def test_a_plan_that_does_not_say_what_was_searched_is_read_off_its_trials(tmp_path: Path) -> None:
     cell = gated("zinc", "gcn", num_clusters=None, sigma_m=None)
     trials = [searched(0, 0.5, 4, 0.40, "finished"), searched(1, 2.0, 4, 0.30, "finished")]
