@@ -18,11 +18,11 @@ def vanilla_of(gated: CellSummary, vanillas: Sequence[CellSummary]) -> CellSumma
 
 def _closeness(gated: CellSummary, vanilla: CellSummary) -> tuple[int, int, int]:
     """In how much two comparable cells agree beside that; where the first are equal the second decides, and so on."""
-    departures = set(gated.cell.departures) ^ set(vanilla.cell.departures)
+    departures = set(gated.chosen.departures) ^ set(vanilla.chosen.departures)
     # A width that only follows from a budget agrees or differs by chance.
-    planned = ("hidden_dim", "departures", "pos_enc_dim")
+    planned = ("hidden_dim", "pos_enc_dim")
     return (
-        sum(getattr(gated.chosen, key) == getattr(vanilla.chosen, key) for key in ("layers", "budget"))
+        sum(getattr(gated.chosen, key) == getattr(vanilla.chosen, key) for key in ("layers", "budget", "departures"))
         + sum(getattr(gated.cell, key) == getattr(vanilla.cell, key) for key in planned),
         -len(departures),
         len(set(gated.cell.other_settings or ()) & set(vanilla.cell.other_settings or ())),
@@ -35,7 +35,7 @@ def comparable(gated: CellSummary, vanilla: CellSummary) -> bool:
     return (
         gated.cell.backbone == vanilla.cell.backbone
         and (gated.cell.hidden_dim is None) == (vanilla.cell.hidden_dim is None)
-        and (gated.cell.semantics == vanilla.cell.semantics or None in (gated.cell.semantics, vanilla.cell.semantics))
+        and (_same(gated, vanilla, "semantics") or None in (gated.chosen.semantics, vanilla.chosen.semantics))
         and all(_same(gated, vanilla, key) for key in ("layers", "budget"))
     )
 

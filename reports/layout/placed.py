@@ -86,8 +86,7 @@ def _placed_entry(entry: Entry) -> Placed:
         "backbone": cell.backbone,
         "metric": cell.metric,
         "pos_enc_dim": cell.pos_enc_dim,
-        "semantics": cell.semantics,
-        "departures": dict(cell.departures),
+        "departures": dict(summary.chosen.departures),
     }
     return Placed(
         name=cell.id,

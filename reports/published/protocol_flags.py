@@ -166,7 +166,7 @@ def _paper_settings(ours: OurSide, row: PaperRow) -> Iterator[tuple[str, object,
 
 def _departures(ours: OurSide) -> Iterator[Flag]:
     preset = ours.model.get("semantics", "the preset")
-    for name, value in ours.summary.cell.departures:
+    for name, value in ours.summary.chosen.departures:
         yield Flag(setting=name, ours=value, theirs=f"not that of {preset}")
 
 

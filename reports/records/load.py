@@ -38,6 +38,8 @@ class Trial:
     num_clusters: int | None
     sigma_m: float | None
     unsupervised_weight: float | None
+    semantics: str
+    departures: str | None
     seed: int
     fold: int | None
     train_metric: float | None

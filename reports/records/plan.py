@@ -143,7 +143,12 @@ def _texts(content: Mapping[str, Any], key: str, where: str) -> tuple[tuple[str,
         return None
     if not isinstance(found, dict):
         raise ResultsError(f"{where}.{key}: found {found!r}, expected settings by name")
-    return tuple((str(name), "none" if value is None else str(value)) for name, value in sorted(found.items()))
+    return tuple((str(name), setting_text(value)) for name, value in sorted(found.items()))
+
+
+def setting_text(value: object) -> str:
+    """A departure or another setting as tables have it."""
+    return "none" if value is None else str(value)
 
 
 def _checked(content: Mapping[str, Any], key: str, annotation: str, where: str) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from reports.records.load import StudyResults, Trial
-from reports.records.plan import PlanCell
+from reports.records.plan import PlanCell, setting_text
 
 SEARCHABLE = ("placement", "gate", "layers", "budget", "num_clusters", "sigma_m", "unsupervised_weight")
 """What a study may search within a cell, so that the cell is labelled by the value chosen."""
@@ -58,7 +58,8 @@ class Gap:
 class Chosen:
     """The configuration behind a cell: of its confirm trials, or, before there are any, what the plan fixes.
 
-    None is not known yet, or does not exist for the cell.
+    None is not known yet, or does not exist for the cell. ``departures`` are those of the plan, and beside them what
+    the chosen configuration departs in.
     """
 
     layers: int | None
@@ -70,6 +71,8 @@ class Chosen:
     num_clusters: int | None
     sigma_m: float | None
     unsupervised_weight: float | None
+    semantics: str | None
+    departures: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +216,16 @@ def _chosen(cell: PlanCell, current: Sequence[Trial]) -> Chosen:
         num_clusters=source.num_clusters,
         sigma_m=source.sigma_m,
         unsupervised_weight=source.unsupervised_weight,
+        semantics=cell.semantics or source.semantics,
+        departures=_departures(cell, current[0].departures if current else None),
     )
+
+
+def _departures(cell: PlanCell, recorded: str | None) -> tuple[tuple[str, str], ...]:
+    """The plan names what all trials of the cell depart in; a setting may be searched, or exist in some of them."""
+    run = {} if recorded is None else json.loads(recorded)
+    chosen = {name: setting_text(value) for name, value in run.items()}
+    return tuple(sorted({**chosen, **dict(cell.departures)}.items()))
 
 
 def _never_started(trials: Iterable[Trial]) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from reports.layout.result_table import Entry, ResultTable
 from reports.words.plain_text import csv_text, plain, settings_text
 
 _PLANNED = ("dataset", "dataset_title", "metric", "direction", "backbone")
+_CHOSEN = (
+    *("layers", "budget", "hidden_dim", "params", "placement", "gate"),
+    *("num_clusters", "sigma_m", "unsupervised_weight"),
+)
 
 
 def render_csv(table: ResultTable) -> str:
     """One line a cell in the order of the table; metrics as unrounded fractions, unknown values empty.
 
-    ``pos_enc_dim``, ``semantics``, ``departures`` and ``other_settings`` are the plan's. ``last_epoch`` is the mean
+    ``pos_enc_dim`` and ``other_settings`` are the plan's: without those that were searched. ``last_epoch`` is the mean
     0-based index of the last epoch; ``mark`` is plain, better or best; ``faces`` is the vanilla cell it is compared
     with; ``gaps`` says which runs are missing and why.
     """
@@ -29,10 +31,10 @@ def _row(study: str, entry: Entry) -> dict[str, object]:
         "cell": summary.cell.id,
         "model": plain(entry.label),
         **{key: getattr(summary.cell, key) for key in _PLANNED},
-        **asdict(summary.chosen),
+        **{key: getattr(summary.chosen, key) for key in _CHOSEN},
         "pos_enc_dim": summary.cell.pos_enc_dim,
-        "semantics": summary.cell.semantics,
-        "departures": settings_text(summary.cell.departures),
+        "semantics": summary.chosen.semantics,
+        "departures": settings_text(summary.chosen.departures),
         "other_settings": settings_text(summary.cell.other_settings or ()),
         "n": summary.finished,
         "n_asked": summary.asked,

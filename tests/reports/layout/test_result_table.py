@@ -1,5 +1,7 @@
 """Which cells face each other, what they are called, and which are bold or red."""
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +10,17 @@ from typing import Any
 import pytest
 from made_studies import Cell, gated, runs, trial, vanilla, write_study, write_used_data
 
+from reports.compare.against_published import beside_published
 from reports.compare.comparison_table import compare_tables
+from reports.layout.layout_file import Selector
+from reports.layout.placed import placed_entries
 from reports.layout.result_table import DIFFERENT_DATA, OTHER_SIZES, UNDECIDED, ResultTable, build_table
 from reports.records.load import load_results
 from reports.summary.labels import BACKBONE_NAMES
 from reports.summary.marks import Mark
+from reports.tables.tidy import render_csv
 from reports.words.plain_text import plain
+from study.records import TrialRecord
 
 PLAIN, BETTER, BEST = Mark.PLAIN, Mark.BETTER, Mark.BEST
 
@@ -137,6 +144,37 @@ def test_a_searched_depth_faces_the_fixed_one_that_it_chose(tmp_path: Path) -> N
     trials = [*runs(shallow, [0.5]), *runs(deep, [0.5]), *runs(searched, [0.6], layers=8)]
     table = build_table(load_results(write_study(tmp_path, [shallow, deep, searched], trials)))
     assert shape(table) == [[[("GCN", "")], [("GCN", "bi-GCN")]]]
+
+
+def searched_semantics() -> tuple[list[Cell], list[TrialRecord]]:
+    """Two vanilla models, and a gated one that the search left with released semantics but for one setting of its own.
+
+    What it departs in stands in no plan: another trial of it departs in nothing.
+    """
+    cells = [
+        *(vanilla("zinc", "gcn", semantics=name, id=name, seeds=[1]) for name in ("paper", "released")),
+        gated("zinc", "gcn", semantics=None, id="gated", seeds=[1]),
+    ]
+    chosen = [
+        replace(run, semantics="released", departures='{"metric_bias": false, "clip_norm": null}')
+        for run in runs(cells[2], [0.3])
+    ]
+    return cells, [*runs(cells[0], [0.5]), *runs(cells[1], [0.4]), *chosen]
+
+
+def test_searched_semantics_are_those_that_were_chosen(tmp_path: Path) -> None:
+    results = load_results(write_study(tmp_path, *searched_semantics()))
+    table = build_table(results)
+    assert {entry.summary.cell.id: entry.faces for entry in table.entries}["gated"] == "released"
+    (placed,) = [cell for cell in placed_entries(table) if cell.name == "gated"]
+    departures = {"metric_bias": False, "clip_norm": "none"}
+    assert placed.fits(Selector(semantics="released", departures=departures))
+    assert not placed.fits(Selector(departures={}))
+    (row,) = [row for row in csv.DictReader(io.StringIO(render_csv(table))) if row["cell"] == "gated"]
+    assert (row["semantics"], row["departures"]) == ("released", "clip_norm=none; metric_bias=False")
+    (beside,) = [one for one in beside_published(results) if one.summary.cell.id == "gated" and one.kind == "paper"]
+    assert not beside.counterpart
+    assert {"metric_bias", "clip_norm"} <= {flag.setting for flag in beside.flags}
 
 
 def test_fixed_widths_face_the_vanilla_model_of_their_width(tmp_path: Path) -> None:

@@ -129,9 +129,9 @@ def made(study: str, cells: list[tuple[str, int]]) -> StudyResults:
 def _trial(key: str, cell: str, layers: int) -> Trial:
     return Trial(
         key=key, cell=cell, phase="confirm", status="finished", reason=None, layers=layers, hidden_dim=8, budget=None,
-        params=1, placement="none", gate=None, num_clusters=None, sigma_m=None, unsupervised_weight=None, seed=41,
-        fold=None, train_metric=None, test_metric=0.5, started_at=0.0, data_fingerprint="", config_json="{}",
-        num_epochs=1,
+        params=1, placement="none", gate=None, num_clusters=None, sigma_m=None, unsupervised_weight=None,
+        semantics="paper", departures=None, seed=41, fold=None, train_metric=None, test_metric=0.5,
+        started_at=0.0, data_fingerprint="", config_json="{}", num_epochs=1,
     )  # fmt: skip
 
 
