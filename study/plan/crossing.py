@@ -67,7 +67,7 @@ def _arms(variant: Variant, arms: dict[str, Value]) -> Arms:
     # Where a condition on them does not hold, a placement has its default in all trials, and no gate key exists.
     searched = {parameter.key: parameter.domain for parameter in space_of_cell(hopeful, variant.space).parameters}
     given = _given(variant, arms, searched)
-    values = {key: value for key, value in given.items() if key in arms}
+    values = {key: value for key, value in arms.items() if key in given}
     defaults = {key: value for key, value in DEFAULTS.items() if key not in searched and _exists(key, given, searched)}
     settings = {**defaults, **given}
     return Arms(cell_id(values, settings), values, settings, space_of_cell(given, searched), variant)
