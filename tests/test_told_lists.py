@@ -23,7 +23,7 @@ from bimp.tasks import TASKS
 from reports.check.finding import Kind
 from study.spec.hyperparameters import HYPERPARAMETERS
 from study.spec.study_spec import AshaSpec, ConfirmSpec, ResourcesSpec, SearchSpec, StudySpec
-from study.tracking.content import TRIAL_TAG_NAMES, cell_tags
+from study.tracking.content import TRIAL_TAG_NAMES, cell_tags, study_tags
 from study.tracking.names import PlannedCell
 
 ROOT = Path(__file__).parent.parent
@@ -193,8 +193,11 @@ def test_every_event_of_the_log_is_told() -> None:
 
 def test_every_tag_of_a_run_in_mlflow_is_told() -> None:
     tags, _ = section(page("mlflow"), "## Names").split("- **Parameters**")
-    of_trials, of_cells = tags.split("A cell has")
+    of_trials, of_others = tags.split("A cell has")
+    of_cells, of_studies = of_others.split("the study has")
     assert {name for name in TRIAL_TAG_NAMES if not name.startswith("mlflow.")} <= set(named(of_trials))
     given = dict.fromkeys((entry.name for entry in fields(PlannedCell)), "given")
     of_a_cell = cell_tags(PlannedCell(**given), "a study")
     assert set(named(of_cells)) == {name for name in of_a_cell if not name.startswith("mlflow.")}
+    of_a_study = study_tags("a study", "given", 2)
+    assert set(named(of_studies)) == {name for name in of_a_study if not name.startswith("mlflow.")}
