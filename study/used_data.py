@@ -26,6 +26,17 @@ def keep_used_data(folder: ResultsFolder, datasets: Iterable[PreparedDataset]) -
         write_whole(folder.data_file, f"{json.dumps(content, indent=2)}\n".encode())
 
 
+def training_graphs(folder: ResultsFolder) -> dict[str, int]:
+    """Graphs of the training split by fingerprint, of the data that the folder names; no folds have a number."""
+    found = {}
+    for fingerprint, described in _kept(folder).items():
+        splits = described.get("split_graphs") if isinstance(described, dict) else None
+        graphs = splits.get("train") if isinstance(splits, dict) else None
+        if isinstance(graphs, int):
+            found[fingerprint] = graphs
+    return found
+
+
 def _described(dataset: PreparedDataset) -> dict[str, Any]:
     statistics = dataset.statistics
     return {

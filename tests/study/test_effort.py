@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -254,7 +255,22 @@ class TestEarlierRecords:
         found = past_speeds(tmp_path, planned.cells)
         assert found[GATED].seconds_an_epoch == pytest.approx(35 / 5)
         assert found[VANILLA].seconds_an_epoch == pytest.approx(1000.0), "the one without a gate"
-        assert found[GATED].known_from.endswith("up to 1.5 times the size, on a processor")
+        assert found[GATED].known_from.endswith("1.5 times the size: batches of 512, on a processor with 1 thread")
+
+    def test_what_an_epoch_s_time_hangs_on_beside_is_told(self, tmp_path: Path) -> None:
+        """A larger dataset of the same name takes longer: nobody scales that, so its graphs are told."""
+        folder = ResultsFolder(tmp_path)
+        folder.create()
+        splits = {"a": {"split_graphs": {"train": 500}}, "b": {"split_graphs": {"train": 10_000}}, "c": {"train": 7}}
+        folder.data_file.write_text(json.dumps({"format": 1, "datasets": splits}))
+        planned, _ = made()
+        params = planned.cells[1].params.low
+        for seed, data, size in ((1, "a", 16), (2, "b", 16), (3, "c", 512)):
+            self.written(
+                tmp_path, seed=seed, epochs=1, params=params, data_fingerprint=data, batch_size=size, status="finished"
+            )
+        told = past_speeds(tmp_path, planned.cells)[GATED].known_from
+        assert ": 500 or 10,000 training graphs in batches of 16 or 512, on a processor" in told
 
     def test_none_alike_is_an_error(self, tmp_path: Path) -> None:
         ResultsFolder(tmp_path).create()
