@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from reports.layout.facing import comparable, vanilla_of
-from reports.published.data_size import amount_text, has_other_size
+from reports.layout.facing import vanilla_of
+from reports.layout.table_notes import different_data, other_choices, other_sizes, undecided
 from reports.records.load import StudyResults
 from reports.records.plan import PlanCell
 from reports.summary.labels import Label, is_vanilla_cell, label_cells
 from reports.summary.marks import Mark, best_cells, mark
 from reports.summary.summarise import CellSummary, summarise, trials_outside_plan
 from reports.words.prose import Note, Text, caption, notes
-from study.counted import counted
 
 Value = TypeVar("Value")
 
@@ -67,86 +65,19 @@ def build_table(results: StudyResults) -> ResultTable:
     summaries = summarise(results)
     blocks = tuple(_block(group) for group in _grouped((summary.cell.dataset, summary) for summary in summaries))
     labelled = tuple((entry.summary, entry.label) for entry in _entries(blocks))
+    faced = {entry.summary.cell.id: entry.faces for entry in _entries(blocks) if entry.faces is not None}
     return ResultTable(
         study=results.plan.study,
         caption=caption(results.plan.caption, summaries),
         blocks=blocks,
         notes=(
-            *_other_sizes(results, summaries),
-            *_different_data(summaries),
-            *_undecided(labelled),
+            *other_sizes(results, summaries),
+            *different_data(summaries),
+            *undecided(labelled),
+            *other_choices(labelled, faced),
             *notes(labelled, trials_outside_plan(results)),
         ),
     )
-
-
-OTHER_SIZES = "Trained and tested on another number of graphs than the paper's dataset of that name has:"
-"""Heading of the note on them."""
-
-
-def _other_sizes(results: StudyResults, summaries: Sequence[CellSummary]) -> tuple[Note, ...]:
-    cells = {summary.cell.id: summary.cell for summary in summaries}
-    fingerprints = dict.fromkeys(
-        (cells[trial.cell].dataset, trial.data_fingerprint)
-        for trial in results.trials
-        if trial.phase == "confirm" and trial.cell in cells
-    )
-    other = [
-        (dataset, results.data[found])
-        for dataset, found in fingerprints
-        if found in results.data and has_other_size(results.data[found])
-    ]
-    items: tuple[Text, ...] = tuple((f"{used.title}: {amount_text(used)}",) for _, used in other)
-    return (Note(heading=OTHER_SIZES, items=items, about=tuple(dataset for dataset, _ in other)),) if other else ()
-
-
-DIFFERENT_DATA = (
-    "Run on different data, by fingerprint, or folds, and marked and tested against models on the same alone:"
-)
-"""Heading of the note on datasets of which there are two versions or more, or models on other folds."""
-
-
-def _different_data(summaries: Sequence[CellSummary]) -> tuple[Note, ...]:
-    of_dataset: dict[str, list[CellSummary]] = {}
-    for summary in summaries:
-        if summary.data is not None:
-            of_dataset.setdefault(summary.cell.dataset, []).append(summary)
-    told: dict[str, Text] = {}
-    for dataset, group in of_dataset.items():
-        counts = Counter(summary.ground for summary in group)
-        if len(counts) > 1:
-            has_other_folds = len({folds for _, folds in counts}) > 1
-            models = " and ".join(
-                f"{data}{f', folds {_listed(folds)}' * has_other_folds} ({counted(count, 'model')})"
-                for (data, folds), count in counts.items()
-            )
-            told[dataset] = (f"{group[0].cell.dataset_title}: {models}",)
-    return (Note(heading=DIFFERENT_DATA, items=tuple(told.values()), about=tuple(told)),) if told else ()
-
-
-def _listed(folds: Sequence[int]) -> str:
-    return ", ".join(map(str, folds))
-
-
-UNDECIDED = "Neither marked nor compared, since of the vanilla models two or more are equally near:"
-"""Heading of the note on gated cells that face none of several."""
-
-
-def _undecided(labelled: Sequence[tuple[CellSummary, Label]]) -> tuple[Note, ...]:
-    vanillas: dict[str, list[CellSummary]] = {}
-    for summary, _ in labelled:
-        if is_vanilla_cell(summary):
-            vanillas.setdefault(summary.cell.dataset, []).append(summary)
-    found = [
-        (summary, label)
-        for summary, label in labelled
-        for beside in [vanillas.get(summary.cell.dataset, [])]
-        if not is_vanilla_cell(summary)
-        and any(comparable(summary, vanilla) for vanilla in beside)
-        and vanilla_of(summary, beside) is None
-    ]
-    items: tuple[Text, ...] = tuple((f"{summary.cell.dataset_title}, ", label) for summary, label in found)
-    return (Note(heading=UNDECIDED, items=items, about=tuple(one.cell.id for one, _ in found)),) if found else ()
 
 
 Pair = tuple[CellSummary | None, CellSummary | None]

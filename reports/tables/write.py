@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.layout.result_table import DIFFERENT_DATA, OTHER_SIZES, UNDECIDED, ResultTable, build_table
+from reports.layout.result_table import ResultTable, build_table
+from reports.layout.table_notes import DIFFERENT_DATA, OTHER_CHOICES, OTHER_SIZES, UNDECIDED
 from reports.records.load import StudyResults, given_once, load_results
 from reports.records.plan import ResultsError
 from reports.summary.marks import Bold
@@ -22,7 +23,7 @@ if TYPE_CHECKING:  # read only where a layout is asked for
     from reports.grid import Grid
     from reports.layout.layout_file import Layout
 
-_KEPT = (OTHER_SIZES, DIFFERENT_DATA, UNDECIDED, GIVEN_WAY)
+_KEPT = (OTHER_SIZES, DIFFERENT_DATA, UNDECIDED, OTHER_CHOICES, GIVEN_WAY)
 """Headings of notes that a table in the shape of a layout has too, of what it shows."""
 
 

@@ -14,7 +14,8 @@ from reports.compare.against_published import beside_published
 from reports.compare.comparison_table import compare_tables
 from reports.layout.layout_file import Selector
 from reports.layout.placed import placed_entries
-from reports.layout.result_table import DIFFERENT_DATA, OTHER_SIZES, UNDECIDED, ResultTable, build_table
+from reports.layout.result_table import ResultTable, build_table
+from reports.layout.table_notes import DIFFERENT_DATA, OTHER_CHOICES, OTHER_SIZES, UNDECIDED
 from reports.records.load import load_results
 from reports.summary.labels import BACKBONE_NAMES
 from reports.summary.marks import Mark
@@ -136,6 +137,17 @@ def test_searched_depths_face_each_other_whatever_was_chosen(tmp_path: Path) -> 
     assert shape(table) == [[[("GCN", "bi-GCN")]]]
     assert [entry.summary.chosen.layers for entry in table.entries] == [4, 8]
     assert table.entries[1].faces == plain_cell["id"]
+    (note,) = (note for note in table.notes if note.heading == OTHER_CHOICES)
+    assert ["".join(map(plain, item)) for item in note.items] == ["Digits, bi-GCN: GCN (layers 8 against 4)"]
+    assert note.about == (gated_cell["id"],)
+
+
+def test_a_search_that_chose_the_same_depth_needs_no_note(tmp_path: Path) -> None:
+    plain_cell = vanilla("digits", "gcn", None, seeds=[1])
+    gated_cell = gated("digits", "gcn", layers=None, seeds=[1])
+    trials = [*runs(plain_cell, [0.5], layers=8), *runs(gated_cell, [0.6], layers=8)]
+    table = build_table(load_results(write_study(tmp_path, [plain_cell, gated_cell], trials)))
+    assert OTHER_CHOICES not in [note.heading for note in table.notes]
 
 
 def test_a_searched_depth_faces_the_fixed_one_that_it_chose(tmp_path: Path) -> None:
