@@ -139,7 +139,7 @@ class LiveTrial:
     def _measure(self, trained: TrialRecord, checkpoint: dict[str, Any]) -> Iterator[StoreTrouble]:
         config = self.assignment.config
         network = load_network(config, checkpoint, self._device)
-        draws = EpochDraws(config.seed, trained.num_epochs + 1)
+        draws = EpochDraws(config.seed, trained.num_epochs + 1)  # other ones than any epoch that it trained
         try:
             with draws.seeded_layers(config.model.backbone, self._device):
                 train = evaluate(network, config, self.split("train"), self._device)

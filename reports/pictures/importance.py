@@ -51,9 +51,9 @@ def importances(material: Material) -> Drawn:
     searched = [cell for cell in material.cells if len(_ranges(cell)) > 1]
     found = [(cell, comparable(cell)) for cell in searched]
     few = [cell.name for cell, trials in found if len(trials) < LEAST_TRIALS]
-    many = [(cell, importance(cell)) for cell, trials in found if len(trials) >= LEAST_TRIALS]
-    drawn = [(cell, shares) for cell, shares in many if shares is not None]
-    unknown = [cell for cell, shares in many if shares is None]
+    many = [(cell, trials, _importance(cell, trials)) for cell, trials in found if len(trials) >= LEAST_TRIALS]
+    drawn = [(cell, shares) for cell, _, shares in many if shares is not None]
+    unknown = [(cell.name, _ended_alike(trials)) for cell, trials, shares in many if shares is None]
     too_few = f"fewer than {LEAST_TRIALS} search trials in which all was sampled finished or reached the last rung"
     too_alike = "of what it searched fewer than two differ among the trials in which all were sampled"
     nothing = () if searched else (f"{KIND}: no cell searched two hyperparameters",)
@@ -62,8 +62,8 @@ def importances(material: Material) -> Drawn:
         skipped=(
             *nothing,
             *left_out(KIND, few, too_few),
-            *left_out(KIND, [cell.name for cell in unknown if _ended_alike(cell)], "all its trials ended alike"),
-            *left_out(KIND, [cell.name for cell in unknown if not _ended_alike(cell)], too_alike),
+            *left_out(KIND, [name for name, alike in unknown if alike], "all its trials ended alike"),
+            *left_out(KIND, [name for name, alike in unknown if not alike], too_alike),
         ),
     )
 
@@ -95,10 +95,13 @@ def _draw(part: Sequence[tuple[DrawnCell, Importance]]) -> Figure:
 
 def importance(cell: DrawnCell) -> Importance | None:
     """The importances of a cell; None with fewer than :data:`LEAST_TRIALS`, one hyperparameter, or equal values."""
-    trials = comparable(cell)
+    return _importance(cell, comparable(cell))
+
+
+def _importance(cell: DrawnCell, trials: Sequence[DrawnTrial]) -> Importance | None:
     # What is the same in all trials explains nothing here, whatever it does: 0 would say that it does not matter.
     ranges = [searched for searched in _ranges(cell) if len({trial.settings[searched.name] for trial in trials}) > 1]
-    if len(ranges) < 2 or len(trials) < LEAST_TRIALS or _ended_alike(cell):
+    if len(ranges) < 2 or len(trials) < LEAST_TRIALS or _ended_alike(trials):
         return None
     import optuna
 
@@ -118,8 +121,8 @@ def importance(cell: DrawnCell) -> Importance | None:
     return Importance(trials=len(trials), fanova=fanova, impurity=impurity)
 
 
-def _ended_alike(cell: DrawnCell) -> bool:
-    return len({trial.val_metric for trial in comparable(cell)}) < 2
+def _ended_alike(trials: Sequence[DrawnTrial]) -> bool:
+    return len({trial.val_metric for trial in trials}) < 2
 
 
 def _ranges(cell: DrawnCell) -> list[SearchedRange]:
