@@ -91,6 +91,7 @@ def test_memory_of_the_host_that_cannot_be_had(allocate: Callable[[], Any], caus
         (RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be ..."), "gpu"),
         (RuntimeError("CUDA driver error: out of memory"), "gpu"),  # with expandable segments
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "gpu"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`"), "gpu"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "host"),
         (RuntimeError("shape mismatch"), None),
         (OSError(errno.ENOSPC, "No space left on device"), None),
