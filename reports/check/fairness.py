@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from reports.check.finding import Finding, Kind, Severity
 from reports.evidence.study_facts import CellFacts, StudyFacts
@@ -94,17 +94,24 @@ def trained_epochs(facts: StudyFacts) -> Iterator[Finding]:
 
 
 def other_settings(facts: StudyFacts) -> Iterator[Finding]:
-    """Facing arms that are to differ in their gate and were given other settings of model or training, too."""
+    """Facing arms that are to differ in their gate and have other settings of model or training, given or searched."""
     for gated, vanilla in facts.facing():
-        ours, theirs = (dict(cell.cell.other_settings or ()) for cell in (gated, vanilla))
-        differing = [
-            f"{name} {value}, against {theirs[name]}"
-            for name, value in ours.items()
-            if theirs.get(name, value) != value and name != "max_epochs"  # of which trained_epochs tells
-        ]
+        ours, theirs = (_given_and_searched(cell) for cell in (gated, vanilla))
+        differing = [f"{name} {ours[name]}, against {theirs[name]}" for name in ours if _differ(name, ours, theirs)]
         if differing:
             found = f"{'; '.join(differing)} of {vanilla.name}, which it faces"
             yield UNEQUAL_SETTINGS.in_cell(facts, gated, found, ())
+
+
+def _given_and_searched(cell: CellFacts) -> dict[str, str]:
+    """The settings of model and training that the plan has of a cell: the value, or that it was searched."""
+    searched = {entry.name: "searched" for entry in cell.search_plan.ranges or ()}
+    return {**searched, **dict(cell.cell.other_settings or ())}
+
+
+def _differ(name: str, ours: Mapping[str, str], theirs: Mapping[str, str]) -> bool:
+    # What one arm alone has is its gate's; of epochs trained_epochs tells.
+    return name in theirs and name != "max_epochs" and ours[name] != theirs[name]
 
 
 def _severity(gated: CellFacts, vanilla: CellFacts) -> Severity:

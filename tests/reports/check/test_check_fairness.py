@@ -105,10 +105,22 @@ def test_facing_arms_with_other_settings(tmp_path: Path) -> None:
 
     alike: dict[str, object] = {"batch_size": 128, "precision": "float32", "max_epochs": 1000}
     assert check(study("alike", alike, alike)) == ()
-    # What is searched in one arm alone has no value of its own, and of epochs another finding tells.
-    assert check(study("searched", {**alike, "learning_rate": 1e-3, "max_epochs": 500}, alike)) == ()
+    # What one arm alone has is its gate's, and of epochs another finding tells.
+    assert check(study("epochs", {**alike, "gate_epsilon": 1e-3, "max_epochs": 500}, alike)) == ()
     other = {**alike, "batch_size": 64, "precision": "bfloat16"}
     found = only(check(study("other", other, alike)), "unequal-settings", "warns")
     assert found.found == (
         "batch_size 64, against 128; precision bfloat16, against float32 of ZINC GCN 100k L4, which it faces"
     )
+
+
+def test_a_setting_that_one_arm_was_given_and_the_other_searched(tmp_path: Path) -> None:
+    not_searched = {"sigma_m": {"log_uniform": [0.1, 10.0]}}
+    ours = {**GATED, "other_settings": {"learning_rate": 1e-3}, "searched": not_searched}
+    given = clean_study(tmp_path / "given", cells=[VANILLA, ours])
+    found = only(check(given), "unequal-settings", "warns")
+    assert found.found == "learning_rate 0.001, against searched of ZINC GCN 100k L4, which it faces"
+    theirs = {**VANILLA, "other_settings": {"learning_rate": 1e-3}, "searched": {}}
+    searched = clean_study(tmp_path / "searched", cells=[theirs, GATED])
+    found = only(check(searched), "unequal-settings", "warns")
+    assert found.found == "learning_rate searched, against 0.001 of ZINC GCN 100k L4, which it faces"
