@@ -129,10 +129,11 @@ def table(costs: list[Cost]) -> Table:
     return Table(
         title="Products of few sizes",
         note=f"Training steps with boosting, {LAYERS} layers, on batches of 128 drawn ZINC-like graphs, each another "
-        f"one: {STEPS} steps after {STEPS_BEFORE}, as many as three epochs of ZINC. oneDNN writes code for each size "
-        "of a product and keeps the last thousand. `Any size`: products over as many rows as a batch has. `Few "
-        "sizes`: over whole multiples of 64 rows, as they are taken. Milliseconds of CPU time, medians; quotients step "
-        "by step, with their quartiles; the most memory that a process held, libraries included.",
+        f"one: {STEPS} steps after {STEPS_BEFORE}, as many as three epochs of ZINC. oneDNN, which takes the products "
+        "of AMD cores, writes code for each size and keeps the last thousand. `Any size`: products over as many rows "
+        "as a batch has. `Few sizes`: over whole multiples of 64 rows, as they are taken. Milliseconds of CPU time, "
+        "medians; quotients step by step, with their quartiles; the most memory that a process held, libraries "
+        "included.",
         columns=("Backbone", "Any size, ms", "Few sizes, ms", "Times faster", "Any size, MB", "Few sizes, MB"),
         rows=tuple(
             (

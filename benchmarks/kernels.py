@@ -50,7 +50,7 @@ class Kernel:
 
 EVERY_DATASET = ("zinc", "smnist", "cluster", "tsp")
 KERNELS = (
-    Kernel("Linear maps by oneDNN", "bimp.kernels.linear", "gcn", EVERY_DATASET),
+    Kernel("Linear maps", "bimp.kernels.linear", "gcn", EVERY_DATASET),
     Kernel("First layer on what rows were embedded from", "bimp.embedded", "gcn", EVERY_DATASET),
     Kernel("Ends of layers", "bimp.layers.residual", "gcn", EVERY_DATASET),
     Kernel("Ends of layers", "bimp.layers.residual", "gat", EVERY_DATASET),

@@ -22,7 +22,8 @@ ALONE: dict[MemoryPlace, str] = {"gpu": "a GPU to itself", "host": "a node to it
 
 _GPU_SAYS = re.compile(
     # A cuBLAS that finds no memory for its handle calls itself not initialised.
-    r"CUDA(?:(?: driver)? error:)? out of memory|CUBLAS_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED)|CUDNN_STATUS_ALLOC_FAILED"
+    r"CUDA(?:(?: driver)? error:)? out of memory|"
+    r"CUBLAS_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED)|CUDNN_STATUS_ALLOC_FAILED"
 )
 _HOST_SAYS = re.compile(r"DefaultCPUAllocator: (?:can't|not enough)|unable to mmap \d+ bytes|Cannot allocate memory")
 _LONGEST_CAUSE = 600

@@ -1,8 +1,8 @@
-"""Linear maps by oneDNN, which PyTorch brings along but asks in float32 only for compiled models.
+"""Linear maps by the faster of the libraries that PyTorch brings along.
 
-On AMD cores its products take from half to nine tenths of the time of MKL's, which PyTorch calls otherwise
-(docs/performance.md, "Targets on different processors"); gradients of weights, for which a factor is turned first, may
-take a fifth longer.
+On AMD cores oneDNN, which PyTorch asks in float32 only for compiled models, takes products in half to nine tenths of
+the time of MKL, which it calls otherwise; on Intel cores MKL is the faster one (docs/performance.md, "Targets on
+different processors"). Gradients of weights, for which oneDNN would have both factors turned first, are MKL's on both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bimp.kernels.choice import kernels_serve
-from bimp.kernels.room import MULTIPLE, empty_with_room, first_rows, with_room
+from bimp.kernels.processor import maker_of_processor
+from bimp.kernels.room import empty_with_room, first_rows, with_room
 from bimp.once import differentiable_once
 
 FEWEST_ROWS = 256
@@ -58,25 +59,16 @@ def _is_large(rows: Tensor, columns: int) -> bool:
 
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``rows @ weight.T + bias`` of two-dimensional tensors in main memory, without a gradient."""
-    if _HAS_ONEDNN and rows.dtype == torch.float32 and rows.numel() > 0:
+    if _TAKES_ONEDNN and rows.dtype == torch.float32 and rows.numel() > 0:
         return first_rows(_by_onednn(with_room(rows), weight, bias), len(rows))
-    return F.linear(rows, weight, bias)
+    # In one call PyTorch would lay the bias out in every row first, which takes longer than to add it.
+    mapped = rows @ weight.t()
+    return mapped if bias is None else mapped.add_(bias)
 
 
 def gradient_of_map(grad: Tensor, rows: Tensor) -> Tensor:
-    """``grad.T @ rows``, ``[out, in]``: of the weight that mapped ``rows``, given the gradient of what it made of them.
-
-    oneDNN takes its first factor row by row, for which PyTorch copies it turned: the narrower of both goes first.
-    """
-    whole = len(rows) // MULTIPLE * MULTIPLE
-    if not (_HAS_ONEDNN and rows.dtype == torch.float32) or whole == 0:
-        return grad.t() @ rows
-    if grad.shape[1] > rows.shape[1]:
-        # Not turned back by a view: fused optimizers read gradients as they lie in memory.
-        gradient = _by_onednn(rows[:whole].t(), grad[:whole].t(), None).t().contiguous()
-    else:
-        gradient = _by_onednn(grad[:whole].t(), rows[:whole].t(), None)
-    return gradient.addmm_(grad[whole:].t(), rows[whole:]) if whole < len(rows) else gradient
+    """``grad.T @ rows``, ``[out, in]``: of the weight that mapped ``rows``, given that of what it made of them."""
+    return grad.t() @ rows
 
 
 def _by_onednn(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -89,12 +81,13 @@ def _dense(matrix: Tensor) -> Tensor:
     return matrix if matrix.is_contiguous() or matrix.t().is_contiguous() else matrix.contiguous()
 
 
-def _offers_onednn() -> bool:
+def offers_onednn() -> bool:
+    """Whether this PyTorch can be asked for a product by oneDNN."""
     available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     return bool(available) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-_HAS_ONEDNN = _offers_onednn()
+_TAKES_ONEDNN = offers_onednn() and maker_of_processor() == "AuthenticAMD"
 
 
 class _Linear(torch.autograd.Function):

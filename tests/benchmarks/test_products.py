@@ -49,7 +49,7 @@ def test_no_product_of_a_network_is_missed() -> None:
     drawn = workload("zinc")
     batches = [drawn.graphs.gather(drawn.picks()[0])]
     for backbone in BACKBONES:
-        with patch("bimp.kernels.linear._HAS_ONEDNN", False):  # whose products are not counted
+        with patch("bimp.kernels.linear._TAKES_ONEDNN", False):  # whose products are not counted
             step = our_step(trial_config(drawn, backbone, 4, gated=True), batches)
             with FlopCounterMode(display=False) as of_step:
                 step(0)
