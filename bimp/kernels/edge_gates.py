@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bimp.adjacency import Adjacency
 from bimp.edge_blocks import Block
-from bimp.kernels.linear import gradient_of_map, product
+from bimp.kernels.linear import add_product
 from bimp.kernels.room import empty_like_with_room, empty_with_room
 from bimp.kernels.segments import sum_of_both_ends, sum_of_runs
 from bimp.once import differentiable_once
@@ -175,14 +175,13 @@ def _raw_rows(
 ) -> Tensor:
     """What both ends add to the row of each edge, and the map of ``columns`` or else of ``e_hat``."""
     raw = mapped.new_empty(adjacency.num_edges, mapped.shape[1] // 4)
+    factor = e_hat if columns is None else columns
     for block in adjacency.blocks:
         rows = sum_of_both_ends(mapped, 4, adjacency, block.edges)
         if weight is None:
             raw[block.edges] = rows
-        elif columns is None:
-            torch.add(rows, product(e_hat[block.edges], weight), out=raw[block.edges])
         else:
-            torch.addmm(rows, columns[block.edges], weight.t(), out=raw[block.edges])
+            add_product(rows, factor[block.edges], weight, out=raw[block.edges])
     return raw
 
 
@@ -253,6 +252,7 @@ def _backward_through_rows(
     adjacency = layer.adjacency
     at_destination = []
     grad_weight = None if saved.weight is None else torch.zeros_like(saved.weight)
+    factor = saved.e_hat if saved.columns is None else saved.columns
     edges = max(adjacency.num_edges, 1)
     slope = -saved.scale * back.norm_weight * saved.inverse_std / edges
     offset = -saved.scale * back.norm_bias / edges - saved.mean * slope
@@ -267,9 +267,8 @@ def _backward_through_rows(
             rows.add_(back.raw_by_gate[block.edges])
         at_destination.append(sum_of_runs(rows, block.places, block.starts))
         if saved.weight is not None and grad_weight is not None:
+            grad_weight.addmm_(rows.t(), factor[block.edges])
             if saved.columns is None:
-                grad_weight.add_(gradient_of_map(rows, saved.e_hat[block.edges]))
-                back.new_e_hat[block.edges].add_(product(rows, saved.weight.t()))
-            else:
-                grad_weight.addmm_(rows.t(), saved.columns[block.edges])
+                old_rows = back.new_e_hat[block.edges]
+                add_product(old_rows, rows, saved.weight.t(), out=old_rows)
     return _joined(at_destination), grad_weight

@@ -66,6 +66,14 @@ def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return mapped if bias is None else mapped.add_(bias)
 
 
+def add_product(added: Tensor, rows: Tensor, weight: Tensor, out: Tensor) -> None:
+    """``added + rows @ weight.T``, written into ``out``, which may be ``added``; without a gradient."""
+    if _TAKES_ONEDNN and weight.shape[1] >= FEWEST_COLUMNS:
+        torch.add(added, product(rows, weight), out=out)
+    else:
+        torch.addmm(added, rows, weight.t(), out=out)
+
+
 def gradient_of_map(grad: Tensor, rows: Tensor) -> Tensor:
     """``grad.T @ rows``, ``[out, in]``: of the weight that mapped ``rows``, given that of what it made of them."""
     return grad.t() @ rows
