@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 from benchmarks.measure import interleave
 from benchmarks.page import PERFORMANCE, Table, processor, write_part
-from bimp.kernels.linear import gradient_of_map, product
+from bimp.kernels.linear import by_onednn, offers_onednn
 
 NOTED = PERFORMANCE.with_name("performance_machines.csv")
 """What was measured where: machine, target, measured."""
@@ -26,14 +26,15 @@ TURNS = 50
 
 
 def product_speeds() -> list[tuple[str, str]]:
-    """How fast this core multiplies in float32, by the operators that PyTorch calls otherwise and by ours."""
+    """How fast this core multiplies in float32, as PyTorch does by itself and by oneDNN, between which ours chooses."""
     rows, grad, weight = torch.randn(ROWS, WIDTH), torch.randn(ROWS, WIDTH), torch.randn(WIDTH, WIDTH)
     ways: dict[str, Callable[[int], object]] = {
-        "Products of {size}, by nn.Linear": lambda _: F.linear(rows, weight),
-        "Products of {size}, by bimp.kernels.linear": lambda _: product(rows, weight),
-        "Their weight's gradient, by nn.Linear": lambda _: grad.t() @ rows,
-        "Their weight's gradient, by bimp.kernels.linear": lambda _: gradient_of_map(grad, rows),
+        "Products of {size}, by PyTorch's choice": lambda _: F.linear(rows, weight),
+        "Their weight's gradient, by PyTorch's choice": lambda _: grad.t() @ rows,
     }
+    if offers_onednn():
+        ways["Products of {size}, by oneDNN"] = lambda _: by_onednn(rows, weight)
+        ways["Their weight's gradient, by oneDNN"] = lambda _: by_onednn(grad.t(), rows.t())
     spent = interleave(ways, TURNS)
     operations, size = 2 * ROWS * WIDTH * WIDTH, f"{ROWS:,} rows, {WIDTH} wide"
     return [

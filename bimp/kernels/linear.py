@@ -60,7 +60,7 @@ def _is_large(rows: Tensor, columns: int) -> bool:
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``rows @ weight.T + bias`` of two-dimensional tensors in main memory, without a gradient."""
     if _TAKES_ONEDNN and rows.dtype == torch.float32 and rows.numel() > 0:
-        return first_rows(_by_onednn(with_room(rows), weight, bias), len(rows))
+        return first_rows(by_onednn(with_room(rows), weight, bias), len(rows))
     # In one call PyTorch would lay the bias out in every row first, which takes longer than to add it.
     mapped = rows @ weight.t()
     return mapped if bias is None else mapped.add_(bias)
@@ -79,7 +79,8 @@ def gradient_of_map(grad: Tensor, rows: Tensor) -> Tensor:
     return grad.t() @ rows
 
 
-def _by_onednn(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def by_onednn(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``rows @ weight.T + bias`` as oneDNN takes it, for each size by code of its own."""
     result: Tensor = torch.ops.mkldnn._linear_pointwise(_dense(rows), _dense(weight), bias, "none", [], "")
     return result
 

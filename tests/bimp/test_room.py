@@ -79,13 +79,13 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, int]]:
         pytest.skip("PyTorch was built without oneDNN")
     monkeypatch.setattr(linear, "_TAKES_ONEDNN", True)
     seen: set[tuple[int, int]] = set()
-    asked = linear._by_onednn
+    asked = linear.by_onednn
 
     def take_note(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         seen.add((rows.shape[0], rows.shape[1]))
         return asked(rows, weight, bias)
 
-    monkeypatch.setattr(linear, "_by_onednn", take_note)
+    monkeypatch.setattr(linear, "by_onednn", take_note)
     return seen
 
 
