@@ -36,17 +36,18 @@ def columns_in_file(version: int, columns: Sequence[str] | None) -> list[str] | 
 
 
 def as_of_now(table: pa.Table, version: int, columns: Sequence[str] | None) -> pa.Table:
-    """``table``, read from a file of ``version``, with the ``columns`` of the newest in their order.
+    """``table``, read from a file of ``version``, with the ``columns`` of the newest in the order given (None: theirs).
 
     The configurations in it must be JSON mappings.
     """
-    if version == SCHEMA_VERSION:
+    if columns is None and version == SCHEMA_VERSION:
         return table
-    asked = set(SCHEMA.names) if columns is None else {name.partition(".")[0] for name in columns}
-    if "precision" in asked:
+    # One order whatever the version: files of several become one table.
+    asked = SCHEMA.names if columns is None else list(dict.fromkeys(name.partition(".")[0] for name in columns))
+    if "precision" in asked and "precision" not in table.column_names:
         texts = table.column("config_json").to_pylist()
         table = table.append_column(SCHEMA.field("precision"), pa.array(map(_precision, texts), pa.string()))
-    return table.select([name for name in SCHEMA.names if name in asked]).replace_schema_metadata(SCHEMA.metadata)
+    return table.select(asked).replace_schema_metadata(SCHEMA.metadata)
 
 
 def _precision(config_json: str) -> str:

@@ -76,6 +76,23 @@ class TestFilesOfBefore:
         assert {row["key"]: row["precision"] for row in found.to_pylist()} == expected
         assert read_columns(tmp_path, ["seed", "epochs.list.element.epoch"]).column_names == ["seed", "epochs"]
 
+    @pytest.mark.parametrize("compacted", [False, True])
+    def test_stand_beside_those_of_now_in_whatever_order_columns_are_asked_for(
+        self, compacted: bool, tmp_path: Path
+    ) -> None:
+        before, now = trial(0, precision="bfloat16"), trial(1)
+        path = write_as_before(before, tmp_path)
+        if compacted:
+            path.rename(tmp_path / COMPACTED_FILE)
+        write_record(now, tmp_path / f"{now.key}.parquet")
+        asked = ["seed", "precision", "departures", "config_json", "cell", "key"]
+        assert asked != [name for name in SCHEMA.names if name in asked]
+        found = read_columns(tmp_path, asked)
+        assert found.column_names == asked
+        assert {row["key"]: (row["seed"], row["precision"], row["cell"]) for row in found.to_pylist()} == {
+            one.key: (one.seed, one.precision, one.cell) for one in (before, now)
+        }
+
     def test_become_those_of_now_when_they_are_compacted(self, tmp_path: Path) -> None:
         folder = ResultsFolder(tmp_path)
         folder.create()
