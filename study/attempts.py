@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from study.location import is_remote
 from study.records import RecordError, TrialRecord, read_record
-from study.results import ResultsFolder
+from study.results import ResultsFolder, attempt_name
 from study.store import store_trouble
+from study.whole_files import found_files, make_folder, move
 
 
 def attempts_until(folder: ResultsFolder, key: str, attempt: str | None = None) -> list[str]:
@@ -30,3 +32,17 @@ def newest_record(folder: ResultsFolder, key: str, attempt: str | None = None) -
             if store_trouble(error) is not None:
                 raise
     return None
+
+
+def adopt_nameless_attempts(folder: ResultsFolder) -> None:
+    """Make attempts of what versions without them left of unfinished trials, directly in ``live/KEY``.
+
+    Nobody else may work in the folder.
+    """
+    if is_remote(folder.root):  # those versions wrote to none
+        return
+    nameless = attempt_name(0, 1)  # leases begin at 1: whatever came after is newer
+    for file in found_files(folder.live):
+        if file.path.parent.parent == folder.live:
+            make_folder(file.path.parent / nameless)
+            move(file.path, file.path.parent / nameless / file.path.name)

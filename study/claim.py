@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from study.attempts import adopt_nameless_attempts
 from study.begun import begun_cells
 from study.counted import counted
 from study.faults import require_folder
@@ -44,6 +45,7 @@ def claim(folder: ResultsFolder, study_file: Path, text: str, spec: StudySpec, p
     """
     require_folder(folder.root, "--results")
     folder.create()
+    adopt_nameless_attempts(folder)
     notes: tuple[str, ...] = ()
     if folder.study_file.exists() and folder.study_file.read_bytes() != text.encode():
         notes = _take_up(folder, study_file, spec, plan)

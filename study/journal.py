@@ -4,7 +4,8 @@ Records say how trials ended; the journal says which were begun, in which order 
 sampled values. Together they are all that a resumed study needs.
 
 Each run writes a journal of its own, under the number of its lease, that begins with all that the one before had: what
-a run that lost its lease still writes is read by nobody. Files of other names are nobody's journal, and stay.
+a run that lost its lease still writes is read by nobody. Files of other names are nobody's journal, and stay. What
+versions before leases wrote, ``journal.jsonl`` beside the folder, counts as the journal of a run before all others.
 """
 
 from __future__ import annotations
@@ -124,8 +125,15 @@ def _journals(folder: Path) -> dict[int, list[Path]]:
         for kind, files in ((_JOURNAL, begun), (_OBJECT, objects)):
             if match := kind.fullmatch(name):
                 files.setdefault(int(match["number"]), []).append(file.path)
+    if not is_remote(folder) and _before_leases(folder).is_file():
+        begun[0] = [_before_leases(folder)]
     # ATTEMPT.jsonl is whole before anything follows it; objects without it are of a run that never began.
     return {number: [*files, *objects.get(number, ())] for number, files in begun.items()}
+
+
+def _before_leases(folder: Path) -> Path:
+    """The one journal of a study that was run before runs had numbers, beside ``folder``."""
+    return folder.with_name(f"{folder.name}.jsonl")
 
 
 def newest_journal(folder: Path) -> int:

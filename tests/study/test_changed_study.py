@@ -14,6 +14,7 @@ from made_trials import assignment, config, record
 import run_study
 from bimp.data import prepare
 from study.begun import begun_cells
+from study.claim import claim
 from study.journal import Journal, JournalEntry
 from study.plan import BegunCell, StudyChange, identities, in_short, plan, study_change
 from study.records import write_record
@@ -306,6 +307,15 @@ def test_what_was_begun_is_read_from_journal_records_and_live_trials(folder: Res
         GATED_GCN: BegunCell(asked=1),
         GCN: BegunCell(confirmed=frozenset({(41, None)})),
     }
+
+
+def test_what_a_version_without_attempts_left_of_a_trial_was_begun_too(folder: ResultsFolder, tmp_path: Path) -> None:
+    file = write_study(tmp_path, STUDY)
+    spec = load_study(file)
+    under_way = record(assignment(folder.root, key="c2", cell=GCN, config=config(seed=41)), 1, phase="confirm")
+    write_record(under_way, folder.live_folder("c2") / "record.parquet")
+    claim(folder, file, STUDY, spec, plan(spec))
+    assert begun_cells(folder) == {GCN: BegunCell(confirmed=frozenset({(41, None)}))}
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
 from study.assignment import TrialAssignment
-from study.attempts import newest_record
+from study.attempts import adopt_nameless_attempts, newest_record
 from study.cell_run import PlannedTrial
 from study.compaction import compact
 from study.coordinator import StudyCoordinator
@@ -249,6 +249,31 @@ def test_a_killed_study_ends_as_an_undisturbed_one(
     assert {key: (r.status, r.reason, r.epochs) for key, r in found.items()} == {
         key: (r.status, r.reason, r.epochs) for key, r in expected.items()
     }
+
+
+def test_a_study_that_was_run_before_leases_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
+    """Its journal was ``journal.jsonl``, and a trial had one attempt, directly in ``live/KEY``."""
+    undisturbed, disturbed = ResultsFolder(tmp_path / "a"), ResultsFolder(tmp_path / "b")
+    assert start(undisturbed, study()).run()
+    before = start(disturbed, study())
+    assert not before.run(slots=2, epochs=20)
+    unfinished = disturbed.live_keys()
+    assert unfinished
+    for file in list(disturbed.live.rglob("*.parquet")):
+        file.rename(file.parent.parent / file.name)
+        file.parent.rmdir()
+    (disturbed.journal / "000001.jsonl").rename(disturbed.root / "journal.jsonl")
+    disturbed.journal.rmdir()
+    assert list(Journal(disturbed.journal).entries())  # as status and best read it
+    adopt_nameless_attempts(disturbed)
+    assert [disturbed.attempts(key) for key in unfinished] == [["000000-001"]] * len(unfinished)
+    workers = start(disturbed, study())
+    assert workers.run()
+    assert max((before.trained + workers.trained).values()) == 1, "an epoch that was on disk was trained again"
+    assert {key: (r.status, r.epochs) for key, r in records(disturbed).items()} == {
+        key: (r.status, r.epochs) for key, r in records(undisturbed).items()
+    }
+    assert not (disturbed.root / "journal.jsonl").exists()  # taken over, as every earlier run's
 
 
 @pytest.mark.parametrize(("killed_after", "dies_before_report"), [(7, False), (20, True)])
