@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from study.location import is_remote
-from study.records import RecordError, TrialRecord, read_record
+from study.records import CutRecordError, TrialRecord, read_record
 from study.results import ResultsFolder, attempt_name
 from study.store import store_trouble
 from study.whole_files import found_files, make_folder, move
@@ -23,12 +23,13 @@ def newest_record(folder: ResultsFolder, key: str, attempt: str | None = None) -
     A worker may die before its first record, and the disk may lose one: that is no reason to end a study.
 
     Raises:
-        RecordError: the store refuses, so that nobody knows what was written.
+        RecordError: the store refuses, so that nobody knows what was written, or it is of a schema version that is not
+            read, whose trial would begin again.
     """
     for name in attempts_until(folder, key, attempt):
         try:
             return read_record(folder.live_record(key, name))
-        except RecordError as error:
+        except CutRecordError as error:
             if store_trouble(error) is not None:
                 raise
     return None

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
@@ -23,7 +24,15 @@ from study.growing_record import initial_record
 from study.journal import Journal, JournalError
 from study.live_view import plain_line
 from study.plan import plan
-from study.records import COMPACTED_FILE, EpochRecord, TrialRecord, read_records, write_record
+from study.records import (
+    COMPACTED_FILE,
+    SCHEMA_VERSION,
+    EpochRecord,
+    RecordError,
+    TrialRecord,
+    read_records,
+    write_record,
+)
 from study.results import ResultsFolder
 from study.spec import StudySpec, read_study
 
@@ -377,6 +386,17 @@ def test_a_failed_trial_is_tried_again_at_the_next_start_from_where_it_was(folde
     assert again.run()
     assert again.trained[first.key, 1] == 0
     assert records(folder)[first.key].status in ("finished", "pruned")
+
+
+def test_an_unfinished_trial_of_a_newer_version_is_refused_and_kept(folder: ResultsFolder) -> None:
+    workers = start(folder, study())
+    assert not workers.run(epochs=1)
+    (path,) = folder.live.rglob("record.parquet")
+    newer = {"bimp_record_schema": str(SCHEMA_VERSION + 1)}
+    pq.write_table(pq.read_table(path).replace_schema_metadata(newer), path)
+    with pytest.raises(RecordError, match=rf"record\.parquet: found record schema {SCHEMA_VERSION + 1}, expected"):
+        start(folder, study())
+    assert path.exists()
 
 
 def test_a_study_without_search_confirms_its_one_configuration(folder: ResultsFolder) -> None:
