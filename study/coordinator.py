@@ -220,6 +220,7 @@ class StudyCoordinator:
             entries[written.entry.cell].append(written)
         for cell_id, run in self.cells.items():
             run.begin(entries[cell_id], sealed, live, failed)
+        for run in self.cells.values():  # once no journal was refused: what was confirmed is still the study's then
             self._retire(run)
 
     def _unfinished(self, sealed: Container[str]) -> dict[str, TrialRecord]:

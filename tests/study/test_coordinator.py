@@ -534,6 +534,18 @@ def test_other_data_retires_the_confirm_trials_of_a_cell_that_searches_nothing(f
     assert {(after[key].status, after[key].reason) for key in before} == {("superseded", told)}
 
 
+def test_data_that_a_search_refuses_retires_nothing(folder: ResultsFolder) -> None:
+    """Prepared again as it was, the study goes on: the vanilla cell, which searches nothing, comes first."""
+    of_gate = study(**{"  learning_rate: {log_uniform: [1.0e-4, 1.0e-2]}\n": ""})
+    assert start(folder, of_gate).run()
+    before = records(folder)
+    assert Counter(r.cell for r in before.values() if r.number is None)["digits-gcn-none-L2-20k"] == 2
+    with pytest.raises(JournalError, match="to other data"):
+        start(folder, of_gate, fingerprint="other")
+    assert records(folder) == before
+    assert start(folder, of_gate).coordinator.done
+
+
 def test_trials_that_nobody_runs_any_more_come_again_first_and_in_their_order(folder: ResultsFolder) -> None:
     coordinator = start(folder, study()).coordinator
     begun = [coordinator.next_trial() for _ in range(3)]
