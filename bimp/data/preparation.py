@@ -66,6 +66,12 @@ def prepare(
     if positional_encodings < 0:
         raise DataError(f"{name}: found {positional_encodings} positional encodings, expected 0 or more")
     raw_sha256 = None if raw is None else checksums(source.raw_files(raw))
+    if (root / name).exists() and not force:
+        _require_same(root / name, source.maker, parameters, raw_sha256)
+        dataset = open_prepared(name, root)
+        if dataset.positional_encodings >= positional_encodings:
+            return dataset  # without the lock, which a folder that may only be read does not take
+    _require_no_lost_link(root / name)
     root.mkdir(parents=True, exist_ok=True)
     with FileLock(root / f".{name}.lock"):
         if (root / name).exists() and not force:
@@ -97,6 +103,14 @@ def load_or_prepare(name: str, root: Path, *, positional_encodings: int = 0) -> 
         return dataset
     with FileLock(root / f".{name}.lock"):
         return _with_encodings(open_prepared(name, root), root, positional_encodings)
+
+
+def _require_no_lost_link(folder: Path) -> None:
+    if folder.is_symlink() and not folder.exists():
+        raise DataError(
+            f"{folder}: found a link that leads nowhere, expected a prepared dataset or nothing; bring back what it "
+            "led to, or remove it"
+        )
 
 
 def _require_same(folder: Path, maker: str, parameters: Parameters, raw_sha256: Mapping[str, str] | None) -> None:

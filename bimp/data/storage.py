@@ -117,12 +117,12 @@ def link_or_copy(source: Path, target: Path) -> None:
 def taking_the_place_of(target: Path) -> Iterator[tuple[Path, Path]]:
     """An empty folder that takes the place of ``target`` when all went well, and a workspace; the lock is ours.
 
-    What a killed process left behind is cleared.
+    What a killed process left behind is cleared. Of a ``target`` that is a link the link alone goes.
     """
     root = target.parent
     unfinished, replaced = root / f".{target.name}.unfinished", root / f".{target.name}.replaced"
     for leftover in (unfinished, replaced):
-        shutil.rmtree(leftover, ignore_errors=True)
+        _remove(leftover)
     folder, workspace = unfinished / target.name, unfinished / "workspace"
     folder.mkdir(parents=True)
     workspace.mkdir()
@@ -133,9 +133,21 @@ def taking_the_place_of(target: Path) -> Iterator[tuple[Path, Path]]:
             target.replace(replaced)
         folder.replace(target)
         sync_folder(root)
+    except OSError as error:
+        if error.filename is None:  # a disk that gets full does not say which it is
+            error.filename = str(target)
+        raise
     finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        shutil.rmtree(replaced, ignore_errors=True)
+        _remove(unfinished)
+        _remove(replaced)
+
+
+def _remove(folder: Path) -> None:
+    """Remove what is left of a folder, or a link to one: what a link leads to may be the data of others."""
+    if folder.is_symlink():
+        folder.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_size(folder: Path, name: str, stored: StoredTensor) -> int:
@@ -163,5 +175,8 @@ def _write_verified(folder: Path, manifest: Manifest, states: Mapping[str, int])
     with contextlib.suppress(OSError):
         temporary = folder / f".{VERIFIED}.{uuid.uuid4().hex}"
         text = json.dumps({"fingerprint": manifest.fingerprint, "files": states})
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(folder / VERIFIED)
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(folder / VERIFIED)
+        finally:
+            temporary.unlink(missing_ok=True)  # a full disk takes a name and no content

@@ -1,3 +1,4 @@
+import errno
 import json
 import multiprocessing
 import subprocess
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 import torch
+from filelock import FileLock
 
-from bimp.data import SOURCES, DataError, PreparedDataset, load_or_prepare, open_prepared, prepare
+from bimp.data import SOURCES, DataError, PreparedDataset, load_or_prepare, open_prepared, prepare, storage
 from bimp.data.cluster import Cluster
 from bimp.data.positional import laplacian_eigenvectors
 from bimp.data.source import SPLIT_NAMES, SourceGraphs
@@ -206,6 +208,50 @@ def test_what_a_killed_preparation_left_is_no_dataset_and_is_cleared(tmp_path: P
         open_prepared("cluster", tmp_path)
     prepare("cluster", tmp_path, size=2)
     assert visible(tmp_path) == ["cluster"]
+
+
+def test_a_dataset_that_is_a_link_is_prepared_anew_again_and_again(tmp_path: Path) -> None:
+    """The data folder gets one of its own; what the link led to, which may be others' data, stays as it was."""
+    theirs = prepare("cluster", tmp_path / "theirs", seed=3, size=2)
+    root = tmp_path / "ours"
+    root.mkdir()
+    (root / "cluster").symlink_to(tmp_path / "theirs/cluster")
+    for encodings in (2, 4):
+        assert prepare("cluster", root, positional_encodings=encodings).positional_encodings == encodings
+        assert visible(root) == ["cluster"]
+    opened = open_prepared("cluster", tmp_path / "theirs", verify=True)
+    assert (opened.fingerprint, opened.positional_encodings) == (theirs.fingerprint, 0)
+
+
+def test_a_link_that_leads_nowhere_is_told_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Cluster, "build", None)  # nobody calls it
+    (tmp_path / "cluster").symlink_to(tmp_path / "a_disk_that_is_not_mounted")
+    with pytest.raises(DataError, match=r"cluster: found a link that leads nowhere, .* or remove it"):
+        load_or_prepare("cluster", tmp_path)
+
+
+def test_what_is_there_is_opened_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = prepare("cluster", tmp_path, seed=3, size=2, positional_encodings=2)
+
+    def refuse(self: FileLock) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", self.lock_file)
+
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+    again = prepare("cluster", tmp_path, seed=3, size=2, positional_encodings=1)
+    assert again.fingerprint == made.fingerprint
+    with pytest.raises(OSError, match="Read-only"):
+        prepare("cluster", tmp_path, seed=3, size=2, positional_encodings=3)
+
+
+def test_a_disk_that_gets_full_is_told_with_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(storage, "write_tensor", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*/cluster'"):
+        prepare("cluster", tmp_path, size=2)
 
 
 def test_two_threads_make_one_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import json
 import os
@@ -184,3 +185,16 @@ def test_opening_names_an_altered_file(tmp_path: Path) -> None:
     flip_a_byte(tmp_path / "cluster/y.bin")
     with pytest.raises(DataError, match=r"y\.bin: .*altered"):
         open_prepared("cluster", tmp_path)
+
+
+def test_a_full_disk_gets_no_file_for_what_it_cannot_remember(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sorted(folder.iterdir())
+
+    def full(self: Path, *_: Any, **__: Any) -> None:
+        self.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(storage, "SETTLED_AFTER_NS", -1)
+    verify(folder, read_manifest(folder), all_files=False)
+    assert sorted(folder.iterdir()) == before
