@@ -78,7 +78,20 @@ def default_tracking_uri(results: Path) -> str:
 
     No database can lie in an object store: that of such a study is in a folder of the working folder's ``results``.
     """
-    return f"sqlite:///{own_database(results)}"
+    return sqlite_uri(own_database(results))
+
+
+def sqlite_uri(path: Path) -> str:
+    """The URI of the SQLite database in the file ``path``, as the SQLAlchemy that is installed reads it."""
+    plain = f"sqlite:///{path}"
+    escaped = re.sub(r"%(?=[0-9A-Fa-f]{2})", "%25", plain).replace("?", "%3F")
+    if escaped == plain:
+        return plain
+    from sqlalchemy.engine import make_url
+
+    # Before 2.1 it takes what follows the slashes as it stands. So does MLflow as it makes the file's folder, which
+    # leaves an empty one beside the right one.
+    return escaped if make_url(escaped).database == str(path) else plain
 
 
 def own_database(results: Path) -> Path:

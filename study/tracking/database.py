@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from study.tracking.address import sqlite_uri
 from study.whole_files import replacing
 
 ANSWER_WITHIN_S = 10
@@ -28,15 +29,16 @@ def create_database(tracking_uri: str) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        MlflowClient(tracking_uri=f"sqlite:///{temporary.absolute()}")
+        MlflowClient(tracking_uri=sqlite_uri(temporary.absolute()))
 
 
 def _database_path(tracking_uri: str) -> Path | None:
-    prefix = "sqlite:///"
-    name = tracking_uri.removeprefix(prefix)
-    if not tracking_uri.startswith(prefix) or name in ("", ":memory:") or "?" in name:
+    if not tracking_uri.startswith("sqlite:///") or "?" in tracking_uri:
         return None
-    return Path(name)
+    from sqlalchemy.engine import make_url
+
+    name = make_url(tracking_uri).database
+    return None if name in (None, "", ":memory:") else Path(name)
 
 
 def require_database(tracking_uri: str) -> None:

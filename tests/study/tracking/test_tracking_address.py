@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy.engine import make_url
 
 from study.location import location
 from study.tracking import (
@@ -21,7 +22,7 @@ from study.tracking import (
     ui_page,
 )
 from study.tracking.address import _one_name, in_shell, masked_addresses, set_client_settings
-from study.tracking.database import create_database
+from study.tracking.database import create_database, require_database
 
 
 @pytest.mark.parametrize("uri", ["foo://bar", "runs.db", "ftp://host/x"])
@@ -109,6 +110,24 @@ def test_a_secret_is_left_out_of_commands_and_what_to_fill_in_is_told() -> None:
     assert in_shell(secret) == '"$MLFLOW_TRACKING_URI"'
     assert to_fill_in(secret) == ("where MLFLOW_TRACKING_URI is postgresql://me:***@host/db, with what *** stands for")
     assert '--backend-store-uri "$MLFLOW_TRACKING_URI" ' in ui_command(secret)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"), [("50%20?", "50%2520%3F"), ("100% of", "100% of"), ("a%3fb", "a%253fb"), ("a#b", "a#b")]
+)
+def test_the_database_lies_in_a_results_folder_of_any_name(name: str, written: str) -> None:
+    """SQLAlchemy reads %20 in an address as a space, and what follows ? as parameters."""
+    uri = default_tracking_uri(Path("/results") / name)
+    assert uri == f"sqlite:////results/{written}/mlflow.db"
+    assert make_url(uri).database == f"/results/{name}/mlflow.db"
+
+
+def test_a_database_is_made_where_mlflow_looks_for_it(tmp_path: Path) -> None:
+    results = tmp_path / "50%20?"
+    results.mkdir()
+    create_database(default_tracking_uri(results))
+    require_database(default_tracking_uri(results))
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.db")] == ["50%20?/mlflow.db"]
 
 
 class TestMirrorOfAnObjectStore:
