@@ -23,6 +23,9 @@ _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<rest>.*)", re.DOTA
 _CUT_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/(?P<rest>[^/].*)", re.DOTALL)
 """A URL that lost a slash, as one does that was taken for a path."""
 
+_PATTERN = re.compile(r"[*\[]")
+"""Of a name, by which ``fsspec`` looks for others that are like it, and may remove them; ``?`` begins parameters."""
+
 _CLIENTS = frozenset({"aiobotocore", "aiohttp", "botocore", "fsspec", "gcsfs", "google", "s3fs"})
 
 _ACCESS = {
@@ -50,8 +53,8 @@ def location(place: str | Path) -> Path:
 
     Raises:
         LocationError: a URL of a scheme that is not in :data:`STORES`, whose library is not installed, without a
-            bucket, with one slash, or with a name, a password or parameters in it; a file's with a host; Google's
-            without credentials.
+            bucket, with one slash, or with a name, a password, parameters or a pattern in it; a file's with a host;
+            Google's without credentials.
     """
     found = _URL.fullmatch(str(place))
     if found is None:
@@ -76,6 +79,12 @@ def location(place: str | Path) -> Path:
         )
     if not bucket:
         raise LocationError(f"{place}: found no bucket, expected {scheme}://BUCKET/FOLDER")
+    pattern = _PATTERN.search(found["rest"])
+    if pattern is not None:
+        raise LocationError(
+            f"{place}: found {pattern[0]} in the URL, which the store's library takes for a pattern of names; expected "
+            f"{scheme}://BUCKET/FOLDER without it"
+        )
     library, extra = STORES[scheme]
     try:
         return _opened(scheme, found["rest"].rstrip("/"))

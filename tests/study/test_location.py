@@ -41,6 +41,8 @@ def test_a_url_is_a_place_in_its_store(bucket_url: str) -> None:
         ("http://host/zinc", "http://host/zinc: found scheme http, expected a folder"),
         ("http://host:9000/zinc", "http://***: found scheme http, expected a folder or one of s3://, gs://"),
         ("ftp://me:hunter2@host", "ftp://***: found scheme ftp, expected a folder or one of s3://, gs://"),
+        ("s3://bucket/lr [1e-3]", "s3://bucket/lr [1e-3]: found [ in the URL, which the store's library takes for"),
+        ("gs://bucket/zinc*", "gs://bucket/zinc*: found * in the URL"),
         ("file://host/zinc", "file://host/zinc: found a host, expected file:///FOLDER"),
     ],
 )
