@@ -28,7 +28,7 @@ def place_or_url(option: str, expected: str = "a folder or its URL") -> Callable
     def parse(given: str | Path) -> Path:
         text = _checked(str(given), option, expected)
         try:
-            place = location(text)
+            place = location(_at_home(text))
         except LocationError as error:
             raise GivenPlaceError(f"{option}: {error}") from error
         if text.lower().startswith("memory:"):
@@ -58,6 +58,11 @@ def given_text(option: str, expected: str) -> Callable[[str], str]:
         return _checked(given, option, expected)
 
     return parse
+
+
+def _at_home(text: str) -> str:
+    """``text`` with the home folder in the place of ``~``, which shells leave as it is behind ``--option=``."""
+    return str(Path(text).expanduser()) if text == "~" or text.startswith("~/") else text
 
 
 def _checked(text: str, option: str, expected: str) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from study.given_place import GivenPlaceError, given_text, local_path, place_or_url
@@ -14,6 +14,15 @@ def test_a_path_is_given_as_it_is(tmp_path: Path) -> None:
     assert place_or_url("--results")(".") == Path()
     assert local_path("--data")(Path("data")) == Path("data"), "a default is no text"
     assert given_text("--mlflow", "a URI")("http://host") == "http://host"
+
+
+def test_the_home_folder_is_meant_by_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No shell replaces it in --results=~/zinc, and a folder of that name came to be in the working folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert place_or_url("--results")("~/zinc") == tmp_path / "zinc"
+    assert local_path("--data")("~") == tmp_path
+    assert place_or_url("--results")("./~/zinc") == Path("~/zinc")
+    assert place_or_url("--results")("a~/zinc~") == Path("a~/zinc~")
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t"])
@@ -52,6 +61,7 @@ def test_a_url_is_no_path_of_this_machine(bucket_url: str) -> None:
 
 @given(st.text(st.characters(blacklist_characters=":\0", blacklist_categories=["Cs"]), max_size=300))
 def test_every_other_text_is_that_path_or_refused_in_one_line(text: str) -> None:
+    assume(text != "~" and not text.startswith("~/"))
     if text.strip() and text.isprintable() and all(len(name.encode()) <= 255 for name in text.split("/")):
         assert place_or_url("--out")(text) == Path(text)
         return
