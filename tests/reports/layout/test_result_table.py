@@ -443,6 +443,18 @@ def test_data_of_another_size_than_the_papers_is_told_below_the_table(
     assert [plain(part) for note in noted for item in note.items for part in item] == told
 
 
+def test_the_size_of_data_that_was_prepared_anew_since_is_not_told(tmp_path: Path) -> None:
+    """Its trials stay on record as superseded, and no number in the table is of them."""
+    cell = vanilla("zinc", "gcn", seeds=[41])
+    (now,) = runs(cell, [0.5])
+    before = replace(now, key="before", status="superseded", started_at=1.0)
+    write_study(tmp_path, [cell], [before, replace(now, data_fingerprint="ee")])
+    write_used_data(tmp_path, "ZINC", train=1_000, val=100, test=100)
+    table = build_table(load_results(tmp_path))
+    assert [entry.summary.data for entry in table.entries] == ["ee"]
+    assert OTHER_SIZES not in [note.heading for note in table.notes]
+
+
 def test_models_on_different_data_are_told_and_neither_bold_nor_red(tmp_path: Path) -> None:
     """As of two studies in one table, of which one prepared its data from another seed."""
     cells = [vanilla("enzymes", "gcn"), gated("enzymes", "gcn"), gated("enzymes", "gcn", "dense")]
