@@ -113,9 +113,10 @@ class Lease:
             ResultsFolderError: another run works here.
         """
         last = last_holder(self._folder)
-        if last is not None and not last.ended and (last.works or self._shows_life(last)):
+        at_work = None if last is None or last.ended else last if last.works else self._alive_elsewhere(last)
+        if at_work is not None:
             raise ResultsFolderError(
-                f"{self._folder.root}: another run works in this folder ({last.describe()}); {self._mend}"
+                f"{self._folder.root}: another run works in this folder ({at_work.describe()}); {self._mend}"
             )
         # Somebody may have removed the leases, or copied the rest: a journal of a higher number would hide this run's.
         self.attempt = 1 + max(0 if last is None else last.attempt, newest_journal(self._folder.journal))
@@ -123,17 +124,22 @@ class Lease:
         self._held = create_once(self._file("json"), this_process(self.attempt).written())
         return self._held
 
-    def _shows_life(self, last: Holder) -> bool:
-        """Whether a run elsewhere, by whose clock its last beat is old, lives all the same: clocks may differ."""
+    def _alive_elsewhere(self, last: Holder) -> Holder | None:
+        """The run that works here though the last beat elsewhere is old, if one does after a wait.
+
+        It is ``last``, whose clock may differ, or one that took the lease meanwhile.
+        """
         if last.is_on_this_host:
-            return False
+            return None
         self._tell(
             f"{self._folder.root}: another run worked here ({last.describe()}) and did not say that it ended; waiting "
             f"{EXPIRES_S:g} s for a sign of it"
         )
         self._pause(EXPIRES_S)
         now = last_holder(self._folder)
-        return now is not None and not now.ended and (now.attempt, now.seen) != (last.attempt, last.seen)
+        if now is None or now.ended or (now.attempt, now.seen) == (last.attempt, last.seen):
+            return None
+        return now
 
     def _beat_on(self) -> None:
         while not self._ended.wait(HEARTBEAT_S):

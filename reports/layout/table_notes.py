@@ -23,7 +23,7 @@ OTHER_SIZES = "Trained and tested on another number of graphs than the paper's d
 def other_sizes(results: StudyResults, summaries: Sequence[CellSummary]) -> tuple[Note, ...]:
     """A note on datasets of another size than the paper's of that name, as far as numbers are of them."""
     # Not what is on record alone: of data that was prepared anew since, superseded trials are left.
-    fingerprints = dict.fromkeys((summary.cell.dataset, summary.data) for summary in summaries)
+    fingerprints = dict.fromkeys((summary.cell.dataset, summary.data) for summary in summaries if summary.data)
     other = [
         (dataset, results.data[found])
         for dataset, found in fingerprints

@@ -172,10 +172,12 @@ def test_a_run_elsewhere_whose_clock_is_behind_is_heard_all_the_same(folder: Res
         pass
 
 
-def test_who_takes_the_lease_while_another_waits_for_it_has_it(folder: ResultsFolder) -> None:
+def test_who_takes_the_lease_while_another_waits_for_it_has_it_and_is_named(folder: ResultsFolder) -> None:
     elsewhere(folder, seen_ago_s=3600)
     with (
-        pytest.raises(ResultsFolderError, match="another run works in this folder"),
+        pytest.raises(
+            ResultsFolderError, match=r"works in this folder \(process 1 of node-b, last sign of life 0 s ago"
+        ),
         Lease(folder, pause=lambda _: elsewhere(folder, seen_ago_s=0, attempt=8)),
     ):
         pass
