@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def read_manifest(folder: Path) -> Manifest:
         DataError: it is missing, no manifest, of another format version, or was edited.
     """
     path = folder / MANIFEST
-    mend = how_to_mend(folder)
+    mend = f"{how_to_mend(folder)} with the options that it was made with"
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -132,14 +132,24 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def how_to_mend(folder: Path) -> str:
-    """The end of every error about a prepared folder."""
-    return f"run {prepare_command(folder, '--force')}"
+def how_to_mend(folder: Path, made: Manifest | None = None) -> str:
+    """The end of every error about a prepared folder; with its manifest the command makes the same data again."""
+    return f"run {prepare_command(folder, *(_options(made) if made else ()), '--force')}"
 
 
 def prepare_command(folder: Path, *options: str) -> str:
     """The command that prepares the dataset of ``folder`` there, as a message gives it to be pasted."""
     return f"`{shlex.join(('run_study.py', 'prepare', folder.name, '--data', str(folder.parent), *options))}`"
+
+
+def _options(made: Manifest) -> Iterator[str]:
+    """Without them a preparation anew would make a dataset of the published size, on which no trial goes on."""
+    if made.maker:
+        yield from ("--maker", made.maker)
+    for name, value in made.parameters.items():
+        yield from (f"--{name}", str(value))
+    if POSITIONAL_ENCODINGS in made.tensors:
+        yield from ("--pos-enc", str(made.tensors[POSITIONAL_ENCODINGS].shape[1]))
 
 
 def _manifest_from(plain: Mapping[str, Any]) -> Manifest:

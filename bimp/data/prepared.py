@@ -107,7 +107,7 @@ def open_prepared(
     splits = {
         split: tuple(tensors[split_tensor(split, fold)] for fold in range(manifest.folds or 1)) for split in SPLIT_NAMES
     }
-    require_graphs(folder, splits, f"; {how_to_mend(folder)} to make it anew")
+    require_graphs(folder, splits, f"; {how_to_mend(folder, manifest)} to make it anew")
     dataset = PreparedDataset(
         name=name,
         fingerprint=manifest.fingerprint,

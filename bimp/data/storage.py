@@ -57,7 +57,7 @@ def map_tensors(folder: Path, manifest: Manifest) -> dict[str, Tensor]:
     """
     tensors = {}
     for name, stored in manifest.tensors.items():
-        _check_size(folder, name, stored)
+        _check_size(folder, name, manifest)
         dtype = DTYPES[stored.dtype]
         if stored.numel:
             flat = torch.from_file(str(tensor_path(folder, name)), shared=False, size=stored.numel, dtype=dtype)
@@ -79,7 +79,7 @@ def verify(folder: Path, manifest: Manifest, *, all_files: bool) -> None:
     for name, stored in manifest.tensors.items():
         path = tensor_path(folder, name)
         # Taken before the hashing: a change during it must not pass for verified.
-        states[name] = _check_size(folder, name, stored)
+        states[name] = _check_size(folder, name, manifest)
         if remembered.get(name) == states[name]:
             continue
         with path.open("rb") as file:
@@ -87,7 +87,7 @@ def verify(folder: Path, manifest: Manifest, *, all_files: bool) -> None:
         if found != stored.sha256:
             raise DataError(
                 f"{path}: found SHA-256 {found[:16]}..., expected {stored.sha256[:16]}...: "
-                f"the file was altered; {how_to_mend(folder)}"
+                f"the file was altered; {how_to_mend(folder, manifest)}"
             )
     settled = {name: state for name, state in states.items() if started - state > SETTLED_AFTER_NS}
     if remembered != settled:
@@ -143,22 +143,26 @@ def taking_the_place_of(target: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove what is left of a folder, or a link to one: what a link leads to may be the data of others."""
-    if folder.is_symlink():
+    """Remove what is left of a folder, a file in its place, or a link: what that leads to may be others' data."""
+    if folder.is_symlink() or folder.is_file():
         folder.unlink(missing_ok=True)
     else:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_size(folder: Path, name: str, stored: StoredTensor) -> int:
+def _check_size(folder: Path, name: str, manifest: Manifest) -> int:
     """The file's ctime in nanoseconds, once its size is known to be right."""
-    path = tensor_path(folder, name)
+    path, stored = tensor_path(folder, name), manifest.tensors[name]
     try:
         status = path.stat()
     except FileNotFoundError:
-        raise DataError(f"{path}: found no file, expected {stored.bytes} bytes; {how_to_mend(folder)}") from None
+        raise DataError(
+            f"{path}: found no file, expected {stored.bytes} bytes; {how_to_mend(folder, manifest)}"
+        ) from None
     if status.st_size != stored.bytes:
-        raise DataError(f"{path}: found {status.st_size} bytes, expected {stored.bytes}; {how_to_mend(folder)}")
+        raise DataError(
+            f"{path}: found {status.st_size} bytes, expected {stored.bytes}; {how_to_mend(folder, manifest)}"
+        )
     return status.st_ctime_ns
 
 

@@ -210,6 +210,24 @@ def test_what_a_killed_preparation_left_is_no_dataset_and_is_cleared(tmp_path: P
     assert visible(tmp_path) == ["cluster"]
 
 
+def test_what_mends_a_damaged_dataset_makes_the_same_data_again(tmp_path: Path) -> None:
+    """Made anew without its options it would be of the published size, and no trial of a study would go on."""
+    made = prepare("cluster", tmp_path, seed=3, size=2, positional_encodings=2)
+    (tmp_path / "cluster/x.bin").write_bytes(b"cut")
+    told = r"prepare cluster --data .* --maker generated --seed 3 --size 2 --pos-enc 2 --force`$"
+    with pytest.raises(DataError, match=told):
+        open_prepared("cluster", tmp_path)
+    again = prepare("cluster", tmp_path, maker="generated", seed=3, size=2, positional_encodings=2, force=True)
+    assert (again.fingerprint, again.positional_encodings) == (made.fingerprint, 2)
+
+
+def test_a_file_in_the_place_of_a_dataset_is_not_in_the_way_twice(tmp_path: Path) -> None:
+    (tmp_path / "cluster").touch()
+    for seed in (3, 4):
+        prepare("cluster", tmp_path, seed=seed, size=2, force=True)
+        assert visible(tmp_path) == ["cluster"]
+
+
 def test_a_dataset_that_is_a_link_is_prepared_anew_again_and_again(tmp_path: Path) -> None:
     """The data folder gets one of its own; what the link led to, which may be others' data, stays as it was."""
     theirs = prepare("cluster", tmp_path / "theirs", seed=3, size=2)
