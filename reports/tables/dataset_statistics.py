@@ -188,7 +188,8 @@ def _feature(name: str | None, dim: int | None) -> str:
 
 
 def _read(path: Path) -> PreparedStatistics:
-    mend = f"run `run_study.py prepare {path.parent.name} --data {shlex.quote(str(path.parents[1]))} --force`"
+    command = f"run_study.py prepare {path.parent.name} --data {shlex.quote(str(path.parents[1]))} --force"
+    mend = f"run `{command}` with the options that it was made with"  # others make other data
     try:
         manifest: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         statistics = manifest["statistics"]

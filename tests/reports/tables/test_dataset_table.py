@@ -97,7 +97,7 @@ def test_errors_name_the_file_and_the_mend(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match=f"found no prepared dataset; run `.* NAME --data {tmp_path}` first"):
         write_statistics(tmp_path, tmp_path / "out")
     data = prepared(tmp_path, zinc={})
-    with pytest.raises(ResultsError, match=f"holds no complete statistics .* prepare zinc --data {data} --force`$"):
+    with pytest.raises(ResultsError, match=f"holds no complete statistics .* prepare zinc --data {data} --force` with"):
         read_prepared(data)
     (data / "zinc" / "manifest.json").write_text("{", encoding="utf-8")
     with pytest.raises(ResultsError, match="not readable as JSON"):
