@@ -27,6 +27,9 @@ from torch.nn.parameter import is_lazy
 
 from bimp.config import BACKBONES, ConfigError
 
+_GATHERING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+"""Parameters that a call may leave empty."""
+
 
 def import_layer(backbone: str) -> None:
     """Import the module of a layer of the user's own and check that the layer is one; the four need nothing.
@@ -39,7 +42,7 @@ def import_layer(backbone: str) -> None:
     name = backbone.partition(":")[0]
     try:
         importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that reads its own command line ends the process
         cause = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ConfigError(
             "backbone",
@@ -78,7 +81,8 @@ def _class_in(backbone: str, module: ModuleType, class_name: str) -> type[nn.Mod
 
 def _checked(backbone: str, layer: type[nn.Module]) -> type[nn.Module]:
     parameters = [*inspect.signature(layer.forward).parameters.values()][1:]
-    needs_more = any(parameter.default is parameter.empty for parameter in parameters[3:])
+    further = [parameter for parameter in parameters[3:] if parameter.kind not in _GATHERING]
+    needs_more = any(parameter.default is parameter.empty for parameter in further)
     if len(parameters) < 3 or parameters[2].name != "beta_hat" or needs_more:
         names = ", ".join(parameter.name for parameter in parameters)
         raise ConfigError(
@@ -113,12 +117,15 @@ def own_layer(backbone: str, row_dim: int, out_dim: int) -> nn.Module:
         )
     try:
         built = layer(row_dim, out_dim=out_dim) if takes_out_dim else layer(row_dim)
-    except (TypeError, ValueError, ArithmeticError, AssertionError, RuntimeError) as error:
+        parameters = [*built.parameters()]
+    except MemoryError:  # says nothing of the layer
+        raise
+    except Exception as error:
         cause = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ConfigError(
             "backbone", f"found {backbone!r} that cannot be built {row_dim} wide, expected any width ({cause})"
         ) from error
-    if any(is_lazy(parameter) for parameter in built.parameters()):
+    if any(is_lazy(parameter) for parameter in parameters):
         raise ConfigError(
             "backbone", f"found {backbone!r} with lazy parameters, expected widths that follow from row_dim"
         )

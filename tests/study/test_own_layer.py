@@ -87,6 +87,26 @@ class EvenOnly(NoWidth):
         raise ValueError("odd width")
 
 
+class Misspelt(NoWidth):
+    def __init__(self, row_dim: int) -> None:
+        super().__init__()
+        self.own = nn.Linaer(row_dim, row_dim)  # type: ignore[attr-defined]
+
+
+class WithoutSuper(NoWidth):
+    def __init__(self, row_dim: int) -> None:
+        pass
+
+
+class Gathering(Doubling):
+    """Takes whatever else it is given."""
+
+    def forward(
+        self, h: Tensor, edge_index: Tensor, beta_hat: Tensor | None = None, *args: object, **kwargs: object
+    ) -> Tensor:
+        return super().forward(h, edge_index, beta_hat)
+
+
 class Narrow(NoWidth):
     def __init__(self, row_dim: int) -> None:
         super().__init__()
@@ -176,7 +196,9 @@ def rings(count: int) -> GraphSplit:
     return GraphSplit(graphs=graphs, indices=torch.arange(count))
 
 
-@pytest.mark.parametrize("backbone", [PATH, f"{__name__}:ByName", f"{__name__}:Wrapped"])
+@pytest.mark.parametrize(
+    "backbone", [f"{__name__}:{layer}" for layer in ("Doubling", "ByName", "Wrapped", "Gathering")]
+)
 def test_two_epochs_train_the_layer_and_its_gate(backbone: str) -> None:
     config = TrialConfig.from_dict(trial(backbone).to_dict())
     first, last = fit(config, rings(12), rings(6))
@@ -267,10 +289,25 @@ def test_a_bad_path_is_one_line_of_the_study_file(written: str, expected: str) -
     assert line == f"f.yaml:4: arms.backbone: {expected}"
 
 
-def test_a_layer_that_cannot_be_built_is_told_by_planning() -> None:
+@pytest.mark.parametrize(
+    ("layer", "cause"),
+    [
+        ("EvenOnly", "ValueError: odd width"),
+        ("Misspelt", "AttributeError: module 'torch.nn' has no attribute 'Linaer'"),
+        ("WithoutSuper", "AttributeError: 'WithoutSuper' object has no attribute '_parameters'"),
+    ],
+)
+def test_a_layer_that_cannot_be_built_is_told_by_planning(layer: str, cause: str) -> None:
     with pytest.raises(SpecError) as caught:
-        plan(read_study(STUDY.replace("Doubling", "EvenOnly")))
-    assert "EvenOnly' that cannot be built 4 wide, expected any width (ValueError: odd width)" in str(caught.value)
+        plan(read_study(STUDY.replace("Doubling", layer)))
+    assert f"{layer}' that cannot be built 4 wide, expected any width ({cause})" in str(caught.value)
+
+
+def test_a_script_that_ends_the_process_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bimp_test_script.py").write_text("import sys; sys.exit(2)")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ConfigError, match=r"^backbone: found 'bimp_test_script:Conv', expected .* \(SystemExit: 2\)$"):
+        import_layer("bimp_test_script:Conv")
 
 
 def test_a_configuration_that_is_read_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
