@@ -51,19 +51,39 @@ def require_edges(edge_index: Tensor, x: Tensor) -> None:
             raise ValueError(f"edge_index: found nodes {least} to {most}, expected 0 to {len(x) - 1} as x has them")
 
 
+def require_graphs(batch: GraphBatch) -> None:
+    """See that ``batch`` tells the same graphs twice, each of one node or more.
+
+    Raises:
+        ValueError: the graphs have other nodes than the batch, or one has none, or ``batch.batch`` tells others than
+            ``batch.ptr``.
+    """
+    if len(batch.batch) != batch.num_nodes or int(batch.ptr[-1]) != batch.num_nodes:
+        of_graphs = f"{len(batch.batch)} by batch.batch and {int(batch.ptr[-1])} by batch.ptr"
+        raise ValueError(f"batch.x: found {batch.num_nodes} nodes, expected those of its graphs, {of_graphs}")
+    counts = batch.ptr.diff()
+    if int(batch.ptr[0]) != 0 or bool((counts < 0).any()):
+        raise ValueError(f"batch.ptr: found {int(batch.ptr[0])} first or a descent, expected offsets ascending from 0")
+    if bool((counts == 0).any()):  # nothing to read out, and an unsupervised loss that is no number
+        number = int((counts == 0).nonzero()[0])
+        raise ValueError(f"batch.ptr: found no node of graph {number}, expected one or more; leave such graphs out")
+    # Some read the graphs of the nodes from the one, some from the other.
+    if not torch.equal(batch.batch.long(), torch.arange(len(counts)).repeat_interleave(counts)):
+        raise ValueError("batch.batch: found other graphs than batch.ptr tells, expected the same, in ascending order")
+
+
 def require_sorted_edges(batch: GraphBatch) -> None:
     """See that the edges of ``batch`` stand as it promises: kernels read and write beyond their memory otherwise.
 
     Raises:
         ValueError: they are not sorted by destination, lead to nodes that there are not, or have inputs for others;
-            or the graphs have other nodes than the batch.
+            or the positional encodings are of other nodes.
     """
-    if len(batch.batch) != batch.num_nodes or int(batch.ptr[-1]) != batch.num_nodes:
-        of_graphs = f"{len(batch.batch)} by batch.batch and {int(batch.ptr[-1])} by batch.ptr"
-        raise ValueError(f"batch.x: found {batch.num_nodes} nodes, expected those of its graphs, {of_graphs}")
     source, destination = batch.edge_index
     if batch.edge_attr is not None and len(batch.edge_attr) != batch.num_edges:
         raise ValueError(f"batch.edge_attr: found {len(batch.edge_attr)} rows, expected {batch.num_edges}, one an edge")
+    if batch.pos_enc is not None and len(batch.pos_enc) != batch.num_nodes:
+        raise ValueError(f"batch.pos_enc: found {len(batch.pos_enc)} rows, expected {batch.num_nodes}, one a node")
     if source.dtype != torch.int64:
         raise ValueError(f"batch.edge_index: found {source.dtype}, expected torch.int64")
     if bool((destination[1:] < destination[:-1]).any()):

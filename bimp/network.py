@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from bimp.config import BACKBONES, ModelConfig
 from bimp.data.batch import GraphBatch
 from bimp.embedded import Embedded, embedded_from, is_table
-from bimp.given_graph import require_inputs, require_sorted_edges
+from bimp.given_graph import require_graphs, require_inputs, require_sorted_edges
 from bimp.gradient import BilateralGate, GateOutput
 from bimp.head import Head
 from bimp.kernels.linear import Linear
@@ -81,10 +81,10 @@ class Network(nn.Module):
         Raises:
             TypeError: ``batch`` is no :class:`~bimp.data.GraphBatch`.
             ValueError: the edges are not sorted by destination or lead to nodes that there are not, or the graphs have
-                other nodes than the batch (looked at in main memory only, since on an accelerator the look would wait
-                for the device, and not in a padded batch), inputs of nodes or edges are not the task's or of another
-                type than the network, edge inputs or positional encodings are missing, or a layer of the user's own
-                gives rows of another shape.
+                other nodes than the batch, or none (looked at in main memory only, since on an accelerator the look
+                would wait for the device, and not in a padded batch), inputs of nodes or edges are not the task's or
+                of another type than the network, edge inputs or positional encodings are missing, or a layer of the
+                user's own gives rows of another shape.
         """
         if not isinstance(batch, GraphBatch):
             raise TypeError(
@@ -92,6 +92,7 @@ class Network(nn.Module):
                 "bimp.data.PackedGraphs.pack(graphs, labels=...).gather(indices) makes one of graphs"
             )
         if batch.padding is None and batch.edge_index.device.type == "cpu":
+            self._require_graphs(batch)
             require_sorted_edges(batch)
         h = self._node_rows(batch)
         e_hat = self._edge_rows(batch) if self.model.backbone == "gated_gcn" else None
@@ -126,6 +127,9 @@ class Network(nn.Module):
             gates=tuple(gates),
             rows=tuple(rows) if keep_rows else (),
         )
+
+    def _require_graphs(self, batch: GraphBatch) -> None:
+        require_graphs(batch)
 
     def _require_rows(self, h: Tensor, batch: GraphBatch, position: int) -> None:
         width = self.model.last_dim if position == self.model.layers else self.model.row_dim

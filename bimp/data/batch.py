@@ -23,7 +23,7 @@ class GraphBatch:
         edge_attr: edge inputs, ``[edges, edge_dim]`` float or ``[edges]`` int64; None where the task has none.
         y: labels: ``[graphs]``, ``[nodes]`` or ``[edges]`` as the task's kind says; float for a regression, else int64.
         batch: ``[nodes]`` int64, the graph of each node, ascending.
-        ptr: ``[graphs + 1]`` int64; graph i owns the nodes ``ptr[i]`` to ``ptr[i + 1]``.
+        ptr: ``[graphs + 1]`` int64; graph i owns the nodes ``ptr[i]`` to ``ptr[i + 1]``. Networks want one or more.
         pos_enc: Laplacian positional encodings, ``[nodes, k]`` float32, the eigenvector of the smallest eigenvalue
             first; None where the dataset was prepared without. A model that wants fewer takes the first columns.
         padding: what of a padded batch is real: its last graph is none, and ``y`` says nothing of that. None: all is.

@@ -68,6 +68,9 @@ class StackedNetwork(Network):
             for seed in range(len(scores))
         )
 
+    def _require_graphs(self, batch: GraphBatch) -> None:
+        """Nobody joins batches by hand, and graphs that a seed lacks have no node."""
+
     def _edge_rows(self, batch: GraphBatch) -> Tensor:
         if self.ones_dim is None:
             return super()._edge_rows(batch)

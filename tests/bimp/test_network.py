@@ -299,6 +299,16 @@ def test_unsorted_edges_are_refused() -> None:
             {"batch": [0, 0]},
             "batch.x: found 3 nodes, expected those of its graphs, 2 by batch.batch and 3 by batch.ptr",
         ),
+        ({"ptr": [0, 3, 3]}, "batch.ptr: found no node of graph 1, expected one or more; leave such graphs out"),
+        ({"ptr": [0, 5, 3]}, "batch.ptr: found 0 first or a descent, expected offsets ascending from 0"),
+        ({"ptr": [1, 3]}, "batch.ptr: found 1 first or a descent, expected offsets ascending from 0"),
+        *(
+            (
+                {"ptr": [0, 1, 3], "batch": graphs},
+                "batch.batch: found other graphs than batch.ptr tells, expected the same, in ascending order",
+            )
+            for graphs in ([0, 0, 1], [1, 0, 1])
+        ),
         ({"x": [[1.0, 2.0]] * 3}, r"batch.x: found \[3, 2\], expected 3 columns"),
         ({"x": [1, 2, 3]}, r"batch.x: found \[3\], expected 3 columns"),
         ({"x": [[1.0, 2.0, 3.0]] * 3}, "batch.x: found torch.float32, expected torch.float64 as the network has it"),
@@ -343,6 +353,12 @@ def test_positional_encodings_of_another_type_are_told() -> None:
     network = network_of(model_of("gcn", pos_enc_dim=2), task_of_kind("graph_regression"))
     with pytest.raises(ValueError, match=r"^batch.pos_enc: found torch.float32, expected torch.float64 as the network"):
         network(replace(filled(PATH), pos_enc=torch.ones(3, 2)))
+
+
+def test_positional_encodings_of_other_nodes_are_told() -> None:
+    network = network_of(model_of("gcn", pos_enc_dim=2), task_of_kind("graph_regression"))
+    with pytest.raises(ValueError, match=r"^batch.pos_enc: found 1 rows, expected 3, one a node$"):
+        network(replace(filled(PATH), pos_enc=torch.ones(1, 2, dtype=torch.float64)))
 
 
 def test_missing_edge_inputs_are_named() -> None:
