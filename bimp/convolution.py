@@ -41,8 +41,8 @@ class BilateralConv(nn.Module):
 
     Raises:
         TypeError: ``conv`` is not a MessagePassing of PyTorch Geometric.
-        ValueError: ``conv`` caches the normalised weights of its first call, which would freeze the gate; or a setting
-            of the gate has no meaning.
+        ValueError: ``conv`` is of nodes of several kinds, or caches the normalised weights of its first call, which
+            would freeze the gate; or a setting of the gate has no meaning.
     """
 
     def __init__(
@@ -181,6 +181,8 @@ def _require_one_each(name: str, factors: Tensor, edge_index: Tensor) -> None:
 def _require_gateable(conv: MessagePassing) -> None:
     if not isinstance(conv, MessagePassing):
         raise TypeError(f"conv: found {type(conv).__name__}, expected a MessagePassing of PyTorch Geometric")
+    if "edge_index_dict" in inspect.signature(conv.forward).parameters:
+        raise ValueError(f"conv: found {type(conv).__name__} of nodes of several kinds, expected one of a single kind")
     if getattr(conv, "cached", False):
         raise ValueError(
             f"conv: found {type(conv).__name__} with cached=True, expected cached=False: "

@@ -16,6 +16,7 @@ from torch_geometric.nn import (
     GCNConv,
     GINEConv,
     GraphConv,
+    HGTConv,
     MessagePassing,
     PointNetConv,
     RGCNConv,
@@ -189,6 +190,11 @@ def test_what_cannot_be_gated_is_told_in_one_line() -> None:
         BilateralConv(GCNConv(5, 4, cached=True), row_dim=5, num_clusters=K)
     with pytest.raises(TypeError, match=r"^conv: found Linear, expected a MessagePassing of PyTorch Geometric$"):
         BilateralConv(nn.Linear(5, 4), row_dim=5, num_clusters=K)
+    kinds = HGTConv(5, 4, (["atom"], [("atom", "bond", "atom")]))
+    with pytest.raises(
+        ValueError, match=r"^conv: found HGTConv of nodes of several kinds, expected one of a single kind$"
+    ):
+        BilateralConv(kinds, row_dim=5, num_clusters=K)
     loops = BilateralConv(GATConv(5, 4), row_dim=5, num_clusters=K)
     with pytest.raises(ValueError, match=r"^conv: GATConv sends messages along 19 edges that are not the 12 given"):
         loops(x, EDGE_INDEX)
