@@ -20,6 +20,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+from contextlib import redirect_stdout
 from types import ModuleType
 
 from torch import nn
@@ -41,7 +42,8 @@ def import_layer(backbone: str) -> None:
         return
     name = backbone.partition(":")[0]
     try:
-        importlib.import_module(name)
+        with redirect_stdout(sys.stderr):  # what it prints is no part of a plan or study file that goes to stdout
+            importlib.import_module(name)
     except (Exception, SystemExit) as error:  # a script that reads its own command line ends the process
         cause = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ConfigError(
@@ -116,7 +118,8 @@ def own_layer(backbone: str, row_dim: int, out_dim: int) -> nn.Module:
             "takes no out_dim",
         )
     try:
-        built = layer(row_dim, out_dim=out_dim) if takes_out_dim else layer(row_dim)
+        with redirect_stdout(sys.stderr):
+            built = layer(row_dim, out_dim=out_dim) if takes_out_dim else layer(row_dim)
         parameters = [*built.parameters()]
     except MemoryError:  # says nothing of the layer
         raise

@@ -310,6 +310,20 @@ def test_a_script_that_ends_the_process_is_told(tmp_path: Path, monkeypatch: pyt
         import_layer("bimp_test_script:Conv")
 
 
+def test_what_a_layer_prints_does_not_stand_in_what_is_written_to_stdout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bimp_test_loud.py").write_text(
+        "from torch import nn\n\nprint('imported')\n\n\nclass Conv(nn.Module):\n"
+        "    def __init__(self, row_dim):\n        super().__init__()\n        print('built')\n"
+        "    def forward(self, h, edge_index, beta_hat=None):\n        return h\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import_layer("bimp_test_loud:Conv")
+    own_layer("bimp_test_loud:Conv", 4, 4)
+    assert capsys.readouterr() == ("", "imported\nbuilt\n")
+
+
 def test_a_configuration_that_is_read_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bimp_test_trap.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
