@@ -14,6 +14,8 @@ PARAMS_RATIO = 1.05
 """Without a budget, arms of one width are not of one size; more apart than this, size may explain a difference."""
 EPOCHS_RATIO = 1.5
 """Pruning alone makes the epochs of two searches differ; by more than this, one arm was trained more."""
+_SEARCHED = "a searched one"
+"""What stands in the place of a setting's value where an arm searched it."""
 
 OVER_BUDGET = Kind(
     name="over-budget",
@@ -105,7 +107,7 @@ def other_settings(facts: StudyFacts) -> Iterator[Finding]:
 
 def _given_and_searched(cell: CellFacts) -> dict[str, str]:
     """The settings of model and training that the plan has of a cell: the value, or that it was searched."""
-    searched = {entry.name: "searched" for entry in cell.search_plan.ranges or ()}
+    searched = dict.fromkeys((entry.name for entry in cell.search_plan.ranges or ()), _SEARCHED)
     return {**searched, **dict(cell.cell.other_settings or ())}
 
 

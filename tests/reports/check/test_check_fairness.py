@@ -119,8 +119,8 @@ def test_a_setting_that_one_arm_was_given_and_the_other_searched(tmp_path: Path)
     ours = {**GATED, "other_settings": {"learning_rate": 1e-3}, "searched": not_searched}
     given = clean_study(tmp_path / "given", cells=[VANILLA, ours])
     found = only(check(given), "unequal-settings", "warns")
-    assert found.found == "learning_rate 0.001, against searched of ZINC GCN 100k L4, which it faces"
+    assert found.found == "learning_rate 0.001, against a searched one of ZINC GCN 100k L4, which it faces"
     theirs = {**VANILLA, "other_settings": {"learning_rate": 1e-3}, "searched": {}}
     searched = clean_study(tmp_path / "searched", cells=[theirs, GATED])
     found = only(check(searched), "unequal-settings", "warns")
-    assert found.found == "learning_rate searched, against 0.001 of ZINC GCN 100k L4, which it faces"
+    assert found.found == "learning_rate a searched one, against 0.001 of ZINC GCN 100k L4, which it faces"
