@@ -53,6 +53,11 @@ class StudyCoordinator:
         make_assignment: see :data:`MakeAssignment`.
         lease: number of the lease under which this run works in the folder.
 
+    Attributes:
+        cells: the study's, by their ids.
+        live: trials that are under way, by their keys.
+        retired: confirm trials that left the study, by the reason.
+
     Raises:
         JournalError: the journal cannot be read, or belongs to another study or to other data.
         RecordError: a record cannot be read.
@@ -80,6 +85,7 @@ class StudyCoordinator:
         self._again: deque[TrialAssignment] = deque()
         self._write: Write = at_once
         self._stays = Stays()
+        self.retired: Counter[str] = Counter()
         self._take_up()
 
     def write_through(self, write: Write) -> None:
@@ -246,6 +252,7 @@ class StudyCoordinator:
             else "the data of its cell, or the width that its budget gives, is another now"
         )
         if keys := run.take_superseded():
+            self.retired[reason] += len(keys)
             self._write(partial(_supersede, self._folder, keys, reason))
 
 

@@ -19,6 +19,7 @@ from study.cluster import Slots
 from study.cluster_address import answering_cluster
 from study.cluster_watch import ClusterLostError
 from study.coordinator import StudyCoordinator
+from study.counted import counted
 from study.faults import StudyInterruptedError, goes_on_in, require_folder
 from study.interruption import Interruption
 from study.kept_log import kept_log
@@ -108,6 +109,8 @@ def _run_to_its_end(
         fingerprints = _checked_data(plan, options.data, folder, tell)
         assign = Assignments(spec, folder, options, fingerprints)
         coordinator = StudyCoordinator(spec, plan, folder, fingerprints, assign, lease.attempt)
+        for reason, number in coordinator.retired.items():
+            tell(f"superseded, on record but in no table from now on: {counted(number, 'confirm trial')} ({reason})")
         if not coordinator.done:
             with kept_log(folder, lease.attempt), _logged(coordinator, spec):
                 tables = _train(coordinator, assign, plan, folder, lease, console, interruption)
@@ -191,8 +194,8 @@ def _teller(console: Console) -> Tell:
 def _amount(coordinator: StudyCoordinator) -> str:
     goals = [run.goal for run in coordinator.cells.values()]
     search, confirm = sum(goal.trials for goal in goals), sum(goal.confirm_trials for goal in goals)
-    counted = ((len(goals), "cell"), (search, "search trial"), (confirm, "confirm trial"))
-    return ", ".join(f"{count} {name if count == 1 else f'{name}s'}" for count, name in counted)
+    amounts = ((len(goals), "cell"), (search, "search trial"), (confirm, "confirm trial"))
+    return ", ".join(counted(number, noun) for number, noun in amounts)
 
 
 def _checked_data(plan: StudyPlan, root: Path, folder: ResultsFolder, tell: Tell) -> dict[str, str]:

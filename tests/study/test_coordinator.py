@@ -527,10 +527,12 @@ def test_other_data_retires_the_confirm_trials_of_a_cell_that_searches_nothing(f
     )
     assert start(folder, spec).run()
     before = records(folder).keys()
-    assert start(folder, spec, fingerprint="other").run()
+    again = start(folder, spec, fingerprint="other")
+    told = "the data of its cell, or the width that its budget gives, is another now"
+    assert again.coordinator.retired == {told: len(before)}
+    assert again.run()
     after = records(folder)
     assert {r.data_fingerprint for r in after.values() if r.status == "finished"} == {"other"}
-    told = "the data of its cell, or the width that its budget gives, is another now"
     assert {(after[key].status, after[key].reason) for key in before} == {("superseded", told)}
 
 
