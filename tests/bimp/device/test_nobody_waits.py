@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
@@ -29,22 +30,30 @@ def test_what_waits_is_refused(waits: Callable[[torch.Tensor], object]) -> None:
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> None:
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whoever waits between the board's two ends is refused."""
-    watch = NobodyWaits()
+    watch = ExitStack()  # after a refusal nobody reads the board, and whatever comes next in this process may wait
     begin, read = Board.begin, Board.read
 
     def watched_begin(board: Board, *told: object) -> None:
         begin(board, *told)  # type: ignore[arg-type]
-        watch.__enter__()
+        watch.enter_context(NobodyWaits())
 
     def watched_read(board: Board) -> torch.Tensor:
-        watch.__exit__(None, None, None)
+        watch.close()
         return read(board)
 
     without_kernels(monkeypatch)
     monkeypatch.setattr(Board, "begin", watched_begin)
     monkeypatch.setattr(Board, "read", watched_read)
+    with watch:
+        yield
+
+
+def looks_at_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a network sees of a batch in main memory only, for which this memory stands in here."""
+    for name in ("require_graphs", "require_sorted_edges"):
+        monkeypatch.setattr(f"bimp.network.{name}", lambda _: None)
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
@@ -61,7 +70,7 @@ def test_between_the_board_s_two_ends_nobody_waits(
 ) -> None:
     if not padded:
         monkeypatch.setattr("bimp.device.run.capture_on", lambda *_: None)
-        monkeypatch.setattr("bimp.network.require_sorted_edges", lambda _: None)  # looked at in main memory only
+        looks_at_no_batch(monkeypatch)
     config = trial(dataset, backbone, semantics=semantics, model={"pos_enc_dim": 2}, clip_norm=0.1)
     train, validation = drawn(dataset, 12, encodings=2), drawn(dataset, 7, seed=1, encodings=2)
     network = Network(config.model, task_of(dataset))
@@ -78,7 +87,7 @@ def test_nor_where_seeds_are_trained_together(
     watched: None, monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
 ) -> None:
     monkeypatch.setattr("bimp.stack.team.has_own_path", lambda _: True)
-    monkeypatch.setattr("bimp.network.require_sorted_edges", lambda _: None)  # looked at in main memory only
+    looks_at_no_batch(monkeypatch)
     config = trial(dataset, backbone, semantics=semantics, model={"pos_enc_dim": 2}, clip_norm=0.1)
     whole = drawn(dataset, 20, encodings=2)
     runs = [
