@@ -181,7 +181,7 @@ class TestResultsFolder:
         path = tmp_path / "data" / "digits" / "y.bin"
         path.write_bytes(bytes(path.stat().st_size))
         refused = command("run", TINY, "--results", tmp_path / "results", "--data", tmp_path / "data")
-        assert_refused(refused, str(path), f"prepare digits --data {tmp_path / 'data'} --force")
+        assert_refused(refused, str(path), f"prepare digits --data {tmp_path / 'data'} --maker library --force")
 
 
 class TestStatus:
