@@ -12,6 +12,7 @@ from textwrap import fill
 import torch
 from rich.table import Table as RichTable
 
+from bimp.kernels.processor import CPU_INFORMATION, described
 from study.provenance import device_name, library_versions
 
 WIDTH = 120
@@ -57,13 +58,9 @@ def versions_of(*libraries: str) -> str:
     return ", ".join(f"{name} {versions[name]}" for name in libraries)
 
 
-def processor(cpu_information: Path = Path("/proc/cpuinfo")) -> str:
+def processor(cpu_information: Path = CPU_INFORMATION) -> str:
     """Its name, and on Linux the numbers of its family and model: clouds call different processors the same."""
-    found: dict[str, str] = {}
-    if cpu_information.exists():
-        for line in cpu_information.read_text(errors="replace").splitlines():
-            key, _, value = line.partition(":")
-            found.setdefault(key.strip(), value.strip())
+    found = described(cpu_information)
     name = device_name(torch.device("cpu"), cpu_information)
     if "cpu family" in found and "model" in found:
         return f"{name} (family {found['cpu family']}, model {found['model']})"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import torch
 
+from bimp.kernels.processor import CPU_INFORMATION, described
+
 LIBRARIES = ("torch", "torch-geometric", "ray", "optuna", "mlflow", "pyarrow", "numpy", "bimp-study")
 """Distributions whose version can change a result or its record, by their names on the package index."""
 
@@ -60,7 +62,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def device_name(device: torch.device, cpu_information: Path = Path("/proc/cpuinfo")) -> str:
+def device_name(device: torch.device, cpu_information: Path = CPU_INFORMATION) -> str:
     """What people call ``device``: the GPU's name, or the processor's model.
 
     Args:
@@ -69,15 +71,8 @@ def device_name(device: torch.device, cpu_information: Path = Path("/proc/cpuinf
     """
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    try:
-        lines = cpu_information.read_text(errors="replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        key, _, value = line.partition(":")
-        if key.strip() == "model name" and value.strip():
-            return value.strip()
-    return platform.processor() or platform.machine() or "unknown processor"
+    model = described(cpu_information).get("model name")
+    return model or platform.processor() or platform.machine() or "unknown processor"
 
 
 def _git(folder: Path, timeout_s: float, *arguments: str) -> str | None:
