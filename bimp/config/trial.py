@@ -63,7 +63,9 @@ class TrialConfig:
         """A plain nested dict that JSON can hold; :meth:`from_dict` reads it back."""
         plain = asdict(self)
         if isinstance(self.model.placement, tuple):
-            plain["model"]["placement"] = list(self.model.placement)
+            plain["model"]["placement"] = list(
+                self.model.gated_layers
+            )  # the same trial in whatever order they are named
         if self.train.precision == "float32":  # trials of before there was another keep their keys
             del plain["train"]["precision"]
         return plain

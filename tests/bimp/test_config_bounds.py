@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bimp.config import ConfigError, ModelConfig, TrainConfig
+from bimp.config import ConfigError, ModelConfig, TrainConfig, TrialConfig, trial_key
 from bimp.tasks import task_of
 
 NAN = math.nan
@@ -73,6 +73,17 @@ def test_bounds_of_a_network(key: str, taken: object, refused: list[object]) -> 
 def test_layers_by_number_are_asked_for_as_they_are_taken() -> None:
     with pytest.raises(ConfigError, match=r"found \[2\], expected one of none, .* dense or a tuple of layers such as"):
         ModelConfig(backbone="gcn", layers=4, hidden_dim=8, placement=[2])  # type: ignore[arg-type]
+
+
+def test_a_trial_has_one_key_in_whatever_order_its_gated_layers_are_named() -> None:
+    def key(*placement: int) -> str:
+        gate: dict[str, Any] = {"gate": "bilateral", "num_clusters": 3, "sigma_m": 1.0, "placement": placement}
+        model = ModelConfig(backbone="gcn", layers=4, hidden_dim=8, **gate)
+        train = TrainConfig(max_epochs=5, batch_size=2, learning_rate=1e-3, unsupervised_weight=1.0)
+        return trial_key(TrialConfig(dataset="zinc", model=model, train=train, seed=41), "confirm", "data")
+
+    assert key(3, 2) == key(2, 3)
+    assert key(3, 2) != key(3, 1)
 
 
 def test_a_dataset_that_is_none_is_told_with_those_that_are() -> None:
