@@ -37,6 +37,7 @@ class PlanCell:
         departures: settings whose value is not that of the study's semantics, by name, as text.
         other_settings: of model and training, without a field here, the same in all trials; by name, as text. None in
             a plan of an older version, which does not hold them.
+        searched: names of what is searched within the cell; none in a plan of an older version.
         seeds, folds: every seed is run on every fold; ``folds`` is None where the dataset has one split.
     """
 
@@ -60,6 +61,7 @@ class PlanCell:
     semantics: str | None = None
     pos_enc_dim: int | None = None
     other_settings: tuple[tuple[str, str], ...] | None = None
+    searched: tuple[str, ...] = ()
 
     @property
     def asked(self) -> tuple[tuple[int, int | None], ...]:
@@ -77,7 +79,7 @@ class Plan:
 
 
 _MEND = "run the study again to write it anew"
-_OF_TEXTS = ("departures", "other_settings")
+_BY_NAME = ("departures", "other_settings", "searched")
 _PLAIN_TYPES: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
 
@@ -124,10 +126,11 @@ def _cell(content: object, where: str) -> PlanCell:
     checked = {
         entry.name: _checked(content, entry.name, str(entry.type), where)
         for entry in fields(PlanCell)
-        if entry.default is MISSING or (entry.name in content and entry.name not in _OF_TEXTS)
+        if entry.default is MISSING or (entry.name in content and entry.name not in _BY_NAME)
     }
-    departures, others = (_texts(content, name, where) for name in _OF_TEXTS)
-    cell = PlanCell(**checked, departures=departures or (), other_settings=others)
+    departures, others, searched = (_texts(content, name, where) for name in _BY_NAME)
+    names = tuple(name for name, _ in searched or ())
+    cell = PlanCell(**checked, departures=departures or (), other_settings=others, searched=names)
     for key, choices in (("metric", METRICS), ("direction", DIRECTIONS)):
         if getattr(cell, key) not in choices:
             raise ResultsError(f"{where}.{key}: found {getattr(cell, key)!r}, expected one of {', '.join(choices)}")

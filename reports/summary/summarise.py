@@ -6,8 +6,8 @@ import json
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import TypeGuard
 
 from reports.records.load import StudyResults, Trial
@@ -59,7 +59,8 @@ class Chosen:
     """The configuration behind a cell: of its confirm trials, or, before there are any, what the plan fixes.
 
     None is not known yet, or does not exist for the cell. ``departures`` are those of the plan, and beside them what
-    the chosen configuration departs in.
+    the chosen configuration departs in. ``other_settings`` are those of the plan, and beside them what its search chose
+    that has no field here.
     """
 
     layers: int | None
@@ -73,6 +74,7 @@ class Chosen:
     unsupervised_weight: float | None
     semantics: str | None
     departures: tuple[tuple[str, str], ...]
+    other_settings: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +208,7 @@ def _configuration(trial: Trial) -> str:
 
 def _chosen(cell: PlanCell, current: Sequence[Trial]) -> Chosen:
     source: PlanCell | Trial = current[0] if current else cell
+    departures = _departures(cell, current[0].departures if current else None)
     return Chosen(
         layers=source.layers,
         budget=source.budget,
@@ -217,7 +220,8 @@ def _chosen(cell: PlanCell, current: Sequence[Trial]) -> Chosen:
         sigma_m=source.sigma_m,
         unsupervised_weight=source.unsupervised_weight,
         semantics=cell.semantics or source.semantics,
-        departures=_departures(cell, current[0].departures if current else None),
+        departures=departures,
+        other_settings=_other_settings(cell, current[0].config_json if current else None, but=dict(departures)),
     )
 
 
@@ -226,6 +230,15 @@ def _departures(cell: PlanCell, recorded: str | None) -> tuple[tuple[str, str], 
     run = {} if recorded is None else json.loads(recorded)
     chosen = {name: setting_text(value) for name, value in run.items()}
     return tuple(sorted({**chosen, **dict(cell.departures)}.items()))
+
+
+def _other_settings(cell: PlanCell, recorded: str | None, but: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """The plan's, and what its search chose, ``but`` those that are told already."""
+    config = {} if recorded is None else json.loads(recorded)
+    run = {**config.get("model", {}), **config.get("train", {})}
+    told = {*but, *(field.name for field in fields(Chosen))}
+    chosen = {name: setting_text(run[name]) for name in cell.searched if name in run and name not in told}
+    return tuple(sorted({**chosen, **dict(cell.other_settings or ())}.items()))
 
 
 def _never_started(trials: Iterable[Trial]) -> str:

@@ -15,9 +15,9 @@ _CHOSEN = (
 def render_csv(table: ResultTable) -> str:
     """One line a cell in the order of the table; metrics as unrounded fractions, unknown values empty.
 
-    ``pos_enc_dim`` and ``other_settings`` are the plan's: without those that were searched. ``last_epoch`` is the mean
-    0-based index of the last epoch; ``mark`` is plain, better or best; ``faces`` is the vanilla cell it is compared
-    with; ``gaps`` says which runs are missing and why.
+    ``other_settings`` has what was searched too, once it is chosen. ``last_epoch`` is the mean 0-based index of the
+    last epoch; ``mark`` is plain, better or best; ``faces`` is the vanilla cell it is compared with; ``gaps`` says
+    which runs are missing and why.
     """
     rows = [_row(table.study, entry) for entry in table.entries]
     return csv_text(list(rows[0]), rows)
@@ -35,7 +35,7 @@ def _row(study: str, entry: Entry) -> dict[str, object]:
         "pos_enc_dim": summary.cell.pos_enc_dim,
         "semantics": summary.chosen.semantics,
         "departures": settings_text(summary.chosen.departures),
-        "other_settings": settings_text(summary.cell.other_settings or ()),
+        "other_settings": settings_text(summary.chosen.other_settings),
         "n": summary.finished,
         "n_asked": summary.asked,
         "test_mean": summary.test.mean if summary.test else None,

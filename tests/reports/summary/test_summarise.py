@@ -52,6 +52,30 @@ def test_mean_and_population_std_of_four_seeds(tmp_path: Path) -> None:
     assert summary.chosen.params == 777
 
 
+def test_other_settings_are_the_plans_and_what_its_search_chose(tmp_path: Path) -> None:
+    searched = {
+        "learning_rate": {"log_uniform": [1e-4, 1e-2]},
+        "sigma_m": {"choice": [1]},
+        "readout": {"choice": ["sum"]},
+    }
+    cell = gated("digits", "gcn", sigma_m=None, other_settings={"batch_size": 20}, searched=searched)
+    (before,) = summarise(load_results(write_study(tmp_path / "before", [cell], [])))
+    assert before.chosen.other_settings == (("batch_size", "20"),)
+    # sigma_m has a field of its own; the readout that was chosen is a departure.
+    model = {"readout": "sum"}
+    departing = [
+        replace(
+            record,
+            departures=json.dumps(model),
+            config_json=json.dumps({**json.loads(record.config_json), "model": model}),
+        )
+        for record in runs(cell, [0.1, 0.2, 0.3, 0.4], sigma_m=1.0, learning_rate=0.002)
+    ]
+    chosen = summary_of(tmp_path / "after", cell, departing).chosen
+    assert chosen.other_settings == (("batch_size", "20"), ("learning_rate", "0.002"))
+    assert chosen.departures == (("readout", "sum"),)
+
+
 def test_one_seed_has_no_spread(tmp_path: Path) -> None:
     cell = vanilla("digits", "gcn", seeds=[41])
     assert summary_of(tmp_path, cell, runs(cell, [0.9])).test == Spread(mean=0.9, std=None)
