@@ -55,13 +55,18 @@ class Curve:
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """``[layers]``, over the graphs."""
-        return np.asarray(np.nanmean(self.values, axis=0))
+        """``[layers]``, over the graphs; NaN behind a layer without any value."""
+        return np.asarray(self._there.mean(axis=0).filled(np.nan))
 
     @property
     def std(self) -> NDArray[np.float64]:
         """``[layers]``, population standard deviation over the graphs."""
-        return np.asarray(np.nanstd(self.values, axis=0))
+        return np.asarray(self._there.std(axis=0).filled(np.nan))
+
+    @property
+    def _there(self) -> np.ma.MaskedArray[tuple[int, ...], np.dtype[np.float64]]:
+        # A layer may have no value at all, of which numpy's nanmean warns.
+        return np.ma.masked_invalid(self.values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

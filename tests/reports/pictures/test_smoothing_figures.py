@@ -77,6 +77,17 @@ def test_values_that_do_not_exist_are_left_out_and_counted(tmp_path: Path) -> No
     assert "(GCN: 1 of 2 trials)" in caption(comparison)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_layer_without_any_value_is_a_gap_and_no_warning(tmp_path: Path) -> None:
+    record = trial(GCN, 41, 0.5)
+    results = write_study(tmp_path, [GCN], [record])
+    measured(results, record, {7: [9.0, 1.0, math.inf, 4.0], 8: [9.0, 3.0, math.inf, 4.0]})
+    (comparison,) = compare_smoothing(results, "information_gain_kde")
+    assert comparison.curves[0].mean.tolist() == [2.0, pytest.approx(math.nan, nan_ok=True), 4.0]
+    assert comparison.curves[0].std.tolist() == [1.0, pytest.approx(math.nan, nan_ok=True), 0.0]
+    draw(comparison)
+
+
 def test_a_layer_is_tested_where_two_graphs_a_side_have_values_and_any_varies(tmp_path: Path) -> None:
     """Layer 1: means 2 and 6, both variances 2 with n = 2: t = sqrt(8), 2 degrees: p = 1 - sqrt(8 / (8 + 2)).
 
