@@ -115,13 +115,17 @@ class ParentRuns:
         return self._summaries[cell]
 
     def mark(self, runs: MirroredRuns, status: str, ended_cells: Collection[str]) -> None:
-        """Set the status of the study and its cells; ``ended_cells`` are FINISHED all the same."""
+        """Set the status of the study and its cells; ``ended_cells`` are FINISHED all the same.
+
+        A cell that the plan has no more, since the study was edited, is not RUNNING.
+        """
         last = max([self._plan_file.stat().st_mtime, *self._ends.values()])
-        for cell in self._plan.cells:
-            run = runs.find("cell", cell.id)
-            if run is not None:
-                of_cell = "FINISHED" if cell.id in ended_cells else status
-                runs.set_status(run, of_cell, milliseconds(self._ends.get(cell.id, last)))
+        planned = {cell.id for cell in self._plan.cells}
+        for cell in runs.identities("cell"):
+            run = runs.find("cell", cell)
+            if run is not None and (cell in planned or run.status == "RUNNING"):
+                of_cell = "FINISHED" if cell in ended_cells else status if cell in planned else "KILLED"
+                runs.set_status(run, of_cell, milliseconds(self._ends.get(cell, last)))
         study = runs.find("study", self._plan.study)
         if study is not None:
             runs.set_status(study, status, milliseconds(last))

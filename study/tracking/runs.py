@@ -120,6 +120,10 @@ class MirroredRuns:
             self._open[place] = _as_mirrored(self._client.get_run(self._known[place].run_id))
         return self._open.get(place)
 
+    def identities(self, level: str) -> list[str]:
+        """The identities of all runs of ``level``."""
+        return sorted({identity for at, identity in (*self._known, *self._open) if at == level})
+
     def close(self, level: str, identity: str) -> None:
         """Hold the run in short from now on."""
         run = self._open.pop((level, identity), None)

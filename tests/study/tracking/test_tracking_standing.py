@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from made_mirrors import TRIAL, VANILLA, a_busy_folder, mirror_of, record, running, seal
+from made_mirrors import TRIAL, VANILLA, a_busy_folder, mirror_of, planned_cell, record, running, seal, write_plan
 from read_mirrors import dump, state_of
 
 from study.lease import Lease
@@ -116,6 +116,18 @@ def test_a_study_taken_up_again_is_running(folder: ResultsFolder) -> None:
     mirror_of(folder).begin()
     assert state_of(folder, "study quickstart")[0] == "RUNNING"
     assert state_of(folder, "GCN Digits 100k")[0] == "RUNNING"
+
+
+def test_a_cell_that_an_edit_dropped_after_a_crash_does_not_run(folder: ResultsFolder) -> None:
+    mirror_of(folder).begin()  # and then the driver is killed
+    write_plan(folder, planned_cell("gcn_none", placement="none", gate=None, unsupervised_weight=None))
+    mirror = mirror_of(folder)
+    mirror.begin()
+    assert state_of(folder, "bi-GCN Digits 100k")[0] == "KILLED"
+    assert state_of(folder, "GCN Digits 100k")[0] == "RUNNING"
+    mirror.finish()
+    assert state_of(folder, "bi-GCN Digits 100k")[0] == "KILLED"
+    assert state_of(folder, "GCN Digits 100k")[0] == "FINISHED"
 
 
 def test_the_thread_makes_the_database_mirrors_and_finishes(folder: ResultsFolder) -> None:
