@@ -4,8 +4,11 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+import torch
+from graph_batches import DIRECTED, PATH, batch_of
 
 from bimp.config import BACKBONES, ConfigError, ModelConfig, TrainConfig, TrialConfig
+from bimp.network import Network
 from bimp.semantics import MODEL_SETTINGS, SETTINGS, TRAIN_SETTINGS, Semantics, preset
 from bimp.tasks import TASKS
 
@@ -182,3 +185,33 @@ def test_width_of_the_last_layer() -> None:
     assert (gat.row_dim, gat.last_dim) == (16, 16)
     assert replace(gat, last_width="hidden_dim").last_dim == 8
     assert replace(gat, out_dim=5).last_dim == 5
+
+
+WITHOUT_EFFECT: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
+    ("gcn", "cluster", {"readout": "mean"}, {"readout": "sum"}),
+    ("gated_gcn", "cluster", {"edge_features": "given"}, {"edge_features": "ones"}),
+    ("gat", "zinc", {"out_dim": 8, "last_width": "row_dim"}, {"out_dim": 8, "last_width": "hidden_dim"}),
+    *(
+        ("gcn", "zinc", {"gate": "uniform"}, {"gate": "uniform", **setting})
+        for setting in (
+            {"metric_relu": True},
+            {"distance_epsilon": 0.1},
+            {"gate_normalisation": "softmax"},
+            {"gate_epsilon": 0.1},
+        )
+    ),
+)
+"""Backbone, dataset, and two settings of the same network; docs/search_spaces.md names them."""
+
+
+@pytest.mark.parametrize(("backbone", "dataset", "one", "other"), WITHOUT_EFFECT)
+def test_settings_that_are_told_to_be_without_effect(
+    backbone: str, dataset: str, one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    batch = batch_of(PATH, DIRECTED, x=torch.arange(7) % 7)
+    scores = []
+    for changed in (one, other):
+        torch.manual_seed(0)
+        network = Network(replace(trial("paper", backbone, dataset).model, **changed), TASKS[dataset])
+        scores.append(network(batch).scores)
+    assert torch.equal(*scores)
