@@ -61,3 +61,9 @@ def test_documented_examples_are_studies() -> None:
     cells = plan(read_study(around + conditions)).cells
     patient = [cell.backbone for cell in cells if any(entry.key == "lr_patience" for entry in cell.space.parameters)]
     assert patient == ["gcn", "gat"]
+
+
+def test_null_is_a_value_of_an_arm_that_cannot_be_sampled() -> None:
+    read_study(edited("layers: 4", "layers: 4\n  clip_norm: [null, 0.3]"), "f.yaml")
+    with pytest.raises(SpecError, match=r"^f.yaml:10: space.clip_norm.choice\[0\]: found nothing, expected a number$"):
+        read_study(edited("  num_clusters:", "  clip_norm: {choice: [null, 0.3]}\n  num_clusters:"), "f.yaml")
