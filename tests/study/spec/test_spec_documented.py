@@ -67,3 +67,20 @@ def test_null_is_a_value_of_an_arm_that_cannot_be_sampled() -> None:
     read_study(edited("layers: 4", "layers: 4\n  clip_norm: [null, 0.3]"), "f.yaml")
     with pytest.raises(SpecError, match=r"^f.yaml:10: space.clip_norm.choice\[0\]: found nothing, expected a number$"):
         read_study(edited("  num_clusters:", "  clip_norm: {choice: [null, 0.3]}\n  num_clusters:"), "f.yaml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ([("layers: 4", "layers: four"), ("trials: 8", "trials: -8")], "f.yaml:7: arms.layers: found 'four'"),
+        ([("layers: 4", "layers: four\n  bogus: 1")], "f.yaml:8: arms.bogus: found an unknown key"),
+        ([("budget: 100000", "budget: 50\n  hidden_dim: 8"), ("trials: 8", "trials: -8")], "f.yaml:15: search.trials"),
+    ],
+)
+def test_which_of_several_errors_is_told(changes: list[tuple[str, str]], told: str) -> None:
+    text = edited(*changes[0])
+    for old, new in changes[1:]:
+        text = text.replace(old, new)
+    with pytest.raises(SpecError) as error:
+        read_study(text, "f.yaml")
+    assert str(error.value).startswith(told)
