@@ -123,6 +123,9 @@ def _located(spec: StudySpec, arms: Arms, values: Values, error: ConfigError) ->
     if path_of(variant, key) == (key,) and key == "min_lr":
         # It is the protocol's; what the study can mend is the learning rate.
         key, message = "learning_rate", f"min_lr: {message}"
+    if path_of(variant, key) == (key,) and key == "budget":
+        # A width that a condition leaves without a value is missed as a budget; the study has but one of them.
+        key = "hidden_dim"
     value = {**variant.fixed, **arms.values, **values}.get(key)
     path = next((path for path, option in options(variant, key) if option == value), path_of(variant, key))
     # The numbers of continuous ranges are mere fillers in a configuration that probes widths.

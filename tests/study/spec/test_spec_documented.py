@@ -84,3 +84,14 @@ def test_which_of_several_errors_is_told(changes: list[tuple[str, str]], told: s
     with pytest.raises(SpecError) as error:
         read_study(text, "f.yaml")
     assert str(error.value).startswith(told)
+
+
+@pytest.mark.parametrize(("key", "other"), [("num_clusters", "hidden_dim: 8"), ("hidden_dim", "num_clusters: 4")])
+def test_a_sampled_key_without_a_default_is_missed_where_its_condition_does_not_hold(key: str, other: str) -> None:
+    text = (
+        f"name: n\narms: {{dataset: zinc, backbone: gcn, layers: [2, 4], placement: boosting}}\nfixed: {{{other}}}\n"
+        f"space:\n  {key}: {{int: [4, 8], when: {{layers: 4}}}}\nsearch: {{trials: 2}}\n"
+    )
+    missed = f"^f.yaml:5: space.{key}: found no value, expected one: the condition on it does not hold"
+    with pytest.raises(SpecError, match=missed):
+        plan(read_study(text, "f.yaml"))
