@@ -16,7 +16,7 @@ from filelock import FileLock
 from bimp.data import SOURCES, DataError, PreparedDataset, load_or_prepare, open_prepared, prepare, storage
 from bimp.data.cluster import Cluster
 from bimp.data.positional import laplacian_eigenvectors
-from bimp.data.source import SPLIT_NAMES, SourceGraphs
+from bimp.data.source import SPLIT_NAMES, SourceGraphs, sizes_for
 from bimp.tasks import TASKS
 
 
@@ -341,3 +341,19 @@ def test_importing_loads_neither_image_and_tour_libraries_nor_the_datasets_of_py
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_a_size_is_a_tenth_for_the_other_splits_one_at_least_and_no_more_than_there_are() -> None:
+    smnist = {"train": 55_000, "val": 5_000, "test": 10_000}
+    assert sizes_for(55_000, smnist) == {"train": 55_000, "val": 5_000, "test": 5_500}
+    assert sizes_for(5, smnist) == {"train": 5, "val": 1, "test": 1}
+    assert sizes_for(None, smnist) == smnist
+
+
+def test_the_maker_of_what_is_there_goes_on_unless_it_is_made_anew(tmp_path: Path) -> None:
+    line = " ".join(f"{x} {x * x}" for x in range(30)) + " output " + " ".join(map(str, [*range(1, 31), 1]))
+    (tmp_path / "tours.txt").write_text(f"{line}\n" * 12)
+    made = prepare("tsp", tmp_path / "data", raw=tmp_path)
+    assert prepare("tsp", tmp_path / "data").fingerprint == made.fingerprint
+    with pytest.raises(DataError, match="maker 'tours', expected 'generated'"):
+        prepare("tsp", tmp_path / "data", seed=0)
