@@ -6,12 +6,11 @@ import ast
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 import typer
+from told_pages import ROOT, first_names, named, page, rows, section
 
 import reports.check
 import run_study
@@ -26,36 +25,9 @@ from study.spec.study_spec import AshaSpec, ConfirmSpec, ResourcesSpec, SearchSp
 from study.tracking.content import TRIAL_TAG_NAMES, cell_tags, study_tags
 from study.tracking.names import PlannedCell
 
-ROOT = Path(__file__).parent.parent
 PACKAGES = ("bimp", "study", "reports", "benchmarks")
 FILES = ("study.yaml",)
 """What looks like a module of ours."""
-
-
-def page(name: str) -> str:
-    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-
-
-def section(text: str, heading: str) -> str:
-    """What stands between ``heading`` and the next one, of whatever level."""
-    below = text.partition(f"\n{heading}\n")[2]
-    assert below, heading
-    return re.split(r"^#+ ", below, maxsplit=1, flags=re.MULTILINE)[0]
-
-
-def rows(text: str) -> Iterator[list[str]]:
-    """The cells of every row of the tables in ``text``, heads left out."""
-    for line in text.splitlines():
-        if line.startswith("| ") and not line.startswith("| ---"):
-            yield [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-
-
-def named(cell: str) -> list[str]:
-    return re.findall(r"`([^`]+)`", cell)
-
-
-def first_names(text: str) -> list[str]:
-    return [name for row in rows(text) for name in named(row[0])]
 
 
 def modules_of(package: str) -> set[str]:
