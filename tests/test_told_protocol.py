@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from told_pages import page, rows, section
+from told_pages import first_names, page, rows, section
 
 from bimp.config import BACKBONES
 from bimp.semantics import SETTINGS, Semantics, Setting, preset
 from bimp.tasks import TASKS
 from reports.published.rows import PaperRow, paper_rows
+from study.smoothing_records import MEASURES
 
 PART = re.compile(
     r"(?P<value>\S+)(?P<gated> in gated nets)?(?: in (?P<backbones>[\w, ]+))?(?: on (?P<datasets>[\w, ]+))?"
@@ -89,3 +90,7 @@ def test_which_inputs_are_embedded_is_told() -> None:
     sentence = re.search(r"Node inputs are embedded \(([\w, ]+)\) or mapped linearly", page("protocol"))
     assert sentence
     assert names(sentence[1]) == [name for name, task in TASKS.items() if task.node_input == "embedding"]
+
+
+def test_every_measure_of_over_smoothing_is_told() -> None:
+    assert first_names(section(page("protocol"), "## Over-smoothing (`bimp.smoothing`)")) == list(MEASURES)
