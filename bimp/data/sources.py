@@ -83,7 +83,7 @@ def choose_source(name: str, *, maker: str | None, raw: Path | None, seed: int |
     draws; else the first.
 
     Raises:
-        DataError: no such dataset, or no such source of it.
+        DataError: no such dataset, no such source of it, or no files in ``raw`` that one of several reads.
     """
     require_dataset(name)
     sources = SOURCES[name]
@@ -93,12 +93,19 @@ def choose_source(name: str, *, maker: str | None, raw: Path | None, seed: int |
                 return source
         raise DataError(f"{name}: found maker {maker!r}, expected {' or '.join(source.maker for source in sources)}")
     if raw is not None:
-        return next((source for source in sources if source.recognises(raw)), _first_reader(sources))
+        return next((source for source in sources if source.recognises(raw)), None) or _first_reader(sources, raw)
     if seed is not None:
         return next((source for source in sources if source.drawn), sources[0])
     return sources[0]
 
 
-def _first_reader(sources: tuple[Source, ...]) -> Source:
-    """The source whose error says best which files were expected."""
-    return next((source for source in sources if not source.drawn), sources[0])
+def _first_reader(sources: tuple[Source, ...], raw: Path) -> Source:
+    """The source whose error says best which files were expected; where others read files too, it names them here."""
+    first, *others = [source for source in sources if not source.drawn] or sources
+    if others:
+        try:
+            first.raw_files(raw)
+        except DataError as error:
+            makers = " and ".join(f"`--maker {source.maker}`" for source in others)
+            raise DataError(f"{error}; {makers} looks for other files") from error
+    return first

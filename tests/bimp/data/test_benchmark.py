@@ -153,7 +153,11 @@ def refused(raw: Path, root: Path, message: str, name: str = "smnist") -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    refused(tmp_path / "empty", tmp_path / "root", r"empty/MNIST_v2\.pt: found no file.*prepare smnist --from PATH")
+    refused(
+        tmp_path / "empty",
+        tmp_path / "root",
+        r"empty/MNIST_v2\.pt: found no file.*prepare smnist --from PATH.*`--maker images` looks for other files$",
+    )
     refused(tmp_path / "empty", tmp_path / "root", r"empty/CLUSTER_v2\.pt: found no file", name="cluster")
 
 
