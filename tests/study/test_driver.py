@@ -17,10 +17,10 @@ from study.cell_run import PlannedTrial
 from study.claim import claim
 from study.cluster_address import ClusterAddressError
 from study.coordinator import StudyCoordinator
-from study.driver import run_study
+from study.driver import StudyEnd, run_study
 from study.faults import FolderError, StudyInterruptedError
 from study.lease import Lease
-from study.outcome import failures_line
+from study.outcome import failures_line, print_outcome
 from study.plan import plan, plan_document
 from study.records import write_record
 from study.results import ResultsFolder, ResultsFolderError
@@ -162,6 +162,12 @@ def end(file: Path, folder: ResultsFolder, fingerprint: str) -> None:
         coordinator.end(trial.key)
 
 
+def last_lines(study: StudyEnd, folder: ResultsFolder, mlflow: str | None = None) -> str:
+    screen = io.StringIO()
+    print_outcome(study.tables, folder.root, mlflow, Console(file=screen))
+    return screen.getvalue().partition("\nMLflow:")[2]
+
+
 def test_a_run_that_finds_all_done_brings_the_database_of_the_folder_up_to_date(
     folder: ResultsFolder, tmp_path: Path
 ) -> None:
@@ -171,10 +177,16 @@ def test_a_run_that_finds_all_done_brings_the_database_of_the_folder_up_to_date(
     file = tmp_path / "study.yaml"
     file.write_text(f"{text}fixed: {{max_epochs: 2}}\nconfirm: {{seeds: [41]}}\n")
     end(file, folder, fingerprint)
-    run_study(file, options(tmp_path), Console(file=io.StringIO()))
+    found_done = run_study(file, options(tmp_path), Console(file=io.StringIO()))
     uri = default_tracking_uri(folder.root)
     assert not (folder.root / "mlflow.db").exists(), "no mirror was ever asked for here"
+    assert f"no database of its own; python run_study.py rebuild-mlflow {folder.root} makes it" in last_lines(
+        found_done, folder
+    )
+    assert "mlflow.db" not in last_lines(found_done, folder), "it is not there to be opened"
+    assert "http://host:5000" in last_lines(found_done, folder, "http://host:5000")
     MlflowMirror(uri, folder.root).sync_folder()
+    assert f"--backend-store-uri {uri} " in last_lines(found_done, folder)
 
     file.write_text(f"{text.replace('first', 'second')}fixed: {{max_epochs: 2}}\nconfirm: {{seeds: [41, 95]}}\n")
     end(file, folder, fingerprint)
