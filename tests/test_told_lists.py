@@ -20,6 +20,7 @@ from bimp.data.statistics import DatasetStatistics
 from bimp.semantics import SETTINGS
 from bimp.tasks import TASKS
 from reports.check.finding import Kind
+from reports.pictures import Drawn, Picture
 from study.spec.hyperparameters import HYPERPARAMETERS
 from study.spec.study_spec import AshaSpec, ConfirmSpec, ResourcesSpec, SearchSpec, StudySpec
 from study.tracking.content import TRIAL_TAG_NAMES, cell_tags, study_tags
@@ -149,6 +150,13 @@ def test_every_kind_of_finding_is_told_with_its_gravity() -> None:
         if isinstance(value, Kind)
     }
     assert told == kinds
+
+
+def test_what_pictures_have_in_python_is_told() -> None:
+    told = section(page("tables"), "## Pictures").partition("In Python, ")[2]
+    names = re.findall(r'`(\w+)(?:\("\w+"\))?`', told)
+    held = [entry.name for entry in (*fields(Picture), *fields(Drawn))]
+    assert sorted(names) == sorted([*held, Picture.content.__name__])
 
 
 def test_every_event_of_the_log_is_told() -> None:
