@@ -140,7 +140,7 @@ if ((others > 0)); then
     steps+=($!)
 fi
 
-# A study counts its slots when it starts: it waits for all machines, for five minutes.
+# The study begins once all machines are there; where one is missing after five minutes, the job ends with exit code 2.
 ((told)) && exit 130
 waits_for python -m study.joined_nodes "$head:$port" "${#machines[@]}"
 ((told)) && exit 130

@@ -1,7 +1,8 @@
 """Wait until all machines of a batch job have joined its Ray cluster: ``python -m study.joined_nodes ADDRESS COUNT``.
 
-A study counts its slots when it starts, so that its driver is to begin no sooner. Ends with 0 once they have, with 2
-when they have not in time, and with one line and 130 when a signal ends the waiting.
+Whether trials fit, and how many share a GPU, a study decides by the nodes that are there when it starts: its driver is
+to begin no sooner. Ends with 0 once they have, with 2 when they have not in time, and with one line and 130 when a
+signal ends the waiting.
 """
 
 from __future__ import annotations

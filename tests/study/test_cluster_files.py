@@ -108,7 +108,7 @@ def test_ray_takes_the_file_for_ray_up(name: str) -> None:
     validate_config(prepared)
     nodes = prepared["available_node_types"]
     trainers = {key: each for key, each in nodes.items() if key != prepared["head_node_type"]}
-    # All machines from the start: slots are counted then.
+    # All machines from the start: no study makes Ray start another.
     assert sum(each["min_workers"] for each in trainers.values() or nodes.values()) == prepared["max_workers"] > 0
     # One token for driver and nodes.
     assert prepared["file_mounts"]["~/.ray/auth_token"] == "~/.ray/auth_token"
@@ -175,7 +175,7 @@ def test_the_ray_job_has_the_fields_of_one() -> None:
         assert {f"--{name}" for name in group["rayStartParams"]} <= ray_options("start")
     for group in cluster["workerGroupSpecs"]:
         assert group.keys() == WORKER_GROUP
-        # All from the start: slots are counted then.
+        # All from the start: no study makes Ray start another.
         assert 0 < group["minReplicas"] == group["replicas"] == group["maxReplicas"]
 
 
