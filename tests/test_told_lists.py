@@ -152,6 +152,17 @@ def test_every_kind_of_finding_is_told_with_its_gravity() -> None:
     assert told == kinds
 
 
+def test_sections_of_the_page_are_told_in_their_order() -> None:
+    of_all, of_a_study = (
+        (ROOT / "reports" / "page" / "templates" / f"{name}.html.jinja").read_text(encoding="utf-8")
+        for name in ("page", "study")
+    )
+    whole = of_all.replace('{% include "study.html.jinja" %}', of_a_study)
+    head, *told = [row[0] for row in rows(section(page("tables"), "## One page")) if row[0] != "section"]
+    assert head == "head"
+    assert told == re.findall(r"<h2>(\w[^<{]*)</h2>", whole)
+
+
 def test_what_pictures_have_in_python_is_told() -> None:
     told = section(page("tables"), "## Pictures").partition("In Python, ")[2]
     names = re.findall(r'`(\w+)(?:\("\w+"\))?`', told)
