@@ -339,6 +339,15 @@ class TestCells:
         assert (found.outcome.method, found.outcome.difference) == ("Welch t", -2.5)
         assert independent_values(found.gated) == [1.0, 2.0, 3.0, 4.0]
 
+    def test_without_folds_other_seeds_are_compared(self, tmp_path: Path) -> None:
+        base, bi = vanilla("digits", "gcn", seeds=[41, 95]), gated("digits", "gcn", seeds=[1, 2])
+        tests = {41: 0.2, 95: 0.4, 1: 0.6, 2: 0.8}
+        trials = [trial(cell, seed, tests[seed]) for cell in (base, bi) for seed in cell["seeds"]]
+        (found,) = compared(tmp_path, [base, bi], trials)
+        # Variances 0.02 over two, so t = 0.4 / sqrt(0.02) = sqrt(8) with 2 degrees: p = 1 - t / sqrt(t^2 + 2).
+        assert found.outcome.method == "Welch t"
+        assert found.outcome.p_value == pytest.approx(1 - 2 / math.sqrt(5))
+
     def test_other_folds_or_seeds_are_not_compared(self, tmp_path: Path) -> None:
         base = vanilla("enzymes", "gcn", seeds=[41], folds=[0, 1])
         bi = gated("enzymes", "gcn", seeds=[41], folds=[1, 2])
