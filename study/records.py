@@ -3,7 +3,7 @@
 A folder of records holds ``KEY.parquet`` for each trial that ended, and, once it was compacted (``study.compaction``),
 ``compacted.parquet`` with the rows of many. Where both hold a trial, its own file counts: it was written later.
 
-This module is all that ``reports`` knows of ``study``; it imports neither torch nor Ray.
+``reports`` reads records by it alone; it imports neither torch nor Ray.
 """
 
 from __future__ import annotations
