@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 
@@ -15,18 +15,27 @@ def departures_of(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def configuration_of(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The settings of ``config_json`` without seed and fold, before them what the study asked for and got in size."""
+    """What the study asked for and got in size, then the settings that mean something, without seed and fold."""
     plain_settings: dict[str, Any] = {}
     for name, value in json.loads(row["config_json"]).items():
         plain_settings.update(value if isinstance(value, dict) else {name: value})
     sizes = {"budget": row["budget"], "params": row["params"]}
+    left_out = {"seed", "fold", *sizes, *_without_effect(row)}
     # A record's own column is empty where the setting means nothing for the model.
     settings = {
         name: value
         for name, value in plain_settings.items()
-        if name not in ("seed", "fold", *sizes) and row.get(name, value) is not None
+        if name not in left_out and row.get(name, value) is not None
     }
     return tuple((str(name), value_text(value)) for name, value in {**sizes, **settings}.items() if value is not None)
+
+
+def _without_effect(row: Mapping[str, Any]) -> Iterator[str]:
+    """The settings that every record has and that mean nothing for the model of this one."""
+    if row["backbone"] != "gat":
+        yield "heads"
+    if not row["task"].startswith("graph_"):
+        yield "readout"
 
 
 def value_text(value: object) -> str:

@@ -192,6 +192,25 @@ def test_configuration_without_what_means_nothing(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("backbone", "task", "shown"),
+    [
+        ("gcn", "graph_regression", ["readout"]),
+        ("gat", "graph_regression", ["heads", "readout"]),
+        ("gat", "node_classification", ["heads"]),
+        ("gcn", "edge_classification", []),
+    ],
+)
+def test_heads_and_readout_are_told_where_they_have_an_effect(
+    tmp_path: Path, backbone: str, task: str, shown: list[str]
+) -> None:
+    cell = vanilla("zinc", backbone, seeds=[41])
+    config = json.dumps({"dataset": "zinc", "model": {"heads": 1, "readout": "mean"}, "train": {}})
+    record = replace(trial(cell, 41, 0.4), config_json=config, task=task)
+    (found,) = evidence(write_study(tmp_path, [cell], [record]))
+    assert [name for name, _ in found.configuration if name in ("heads", "readout")] == shown
+
+
 def test_code_data_and_libraries_are_each_named_once(tmp_path: Path) -> None:
     def change(trials: list[TrialRecord]) -> list[TrialRecord]:
         return [replace(record, git_commit=f"c{record.seed}", git_dirty=record.seed == 12) for record in trials]
