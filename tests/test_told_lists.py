@@ -14,13 +14,24 @@ from told_pages import ROOT, first_names, named, page, rows, section
 
 import reports.check
 import run_study
+from benchmarks.faults.leases import LEASE_SCENARIOS
+from benchmarks.faults.lost_ray import RAY_SCENARIOS
+from benchmarks.faults.mirror_scenarios import MIRROR_SCENARIOS
+from benchmarks.faults.scenarios import SCENARIOS
+from benchmarks.faults.stopped import STOP_SCENARIOS
 from bimp.data.manifest import Manifest
 from bimp.data.sources import SOURCES
 from bimp.data.statistics import DatasetStatistics
 from bimp.semantics import SETTINGS
 from bimp.tasks import TASKS
 from reports.check.finding import Kind
+from reports.layout.layout_file import Selector
+from reports.layout.layout_reader import shipped_layouts
+from reports.page.assemble import PAGE_FILE
 from reports.pictures import Drawn, Picture
+from study.node_data import STORE_FOLDER
+from study.results import ResultsFolder
+from study.smoothing_records import SMOOTHING_FOLDER
 from study.spec.hyperparameters import HYPERPARAMETERS
 from study.spec.study_spec import AshaSpec, ConfirmSpec, ResourcesSpec, SearchSpec, StudySpec
 from study.tracking.content import TRIAL_TAG_NAMES, cell_tags, study_tags
@@ -68,6 +79,29 @@ def test_modules_and_files_that_a_page_names_are_there(file: str) -> None:
             assert hasattr(importlib.import_module(module), attribute), name
     for name in re.findall(r"`?((?:tests|cluster|search_spaces)/[\w/.]+\.(?:py|sh|yaml))", text):
         assert (ROOT / name).exists(), name
+
+
+def test_every_place_in_a_results_folder_is_told() -> None:
+    tree = section(page("architecture"), "### Results folder")
+    told = {name.partition("/")[0] for name in re.findall(r"(?<!\S)[a-z]+(?:/[\w/.]*|\.\w+)", tree)}
+    folder = ResultsFolder(Path("results"))
+    found = [getattr(folder, name) for name, kind in vars(ResultsFolder).items() if isinstance(kind, property)]
+    assert {path.parts[1] for path in found if isinstance(path, Path)} <= told
+    assert {STORE_FOLDER, SMOOTHING_FOLDER, PAGE_FILE, "mlflow.db", "mlartifacts", "figures"} <= told
+
+
+def test_every_fault_that_is_told_can_be_caused_by_its_name() -> None:
+    below = section(page("cluster"), "## Faults")
+    told = [name for row in rows(below) if len(row) == 3 for name in re.findall(r"\(`(\w+)`\)", row[0])]
+    caused = (*SCENARIOS, *LEASE_SCENARIOS, *RAY_SCENARIOS, *STOP_SCENARIOS, *MIRROR_SCENARIOS)
+    assert sorted(told) == sorted(scenario.__name__ for scenario in caused)
+
+
+def test_shipped_layouts_and_what_their_rows_select_by_are_told() -> None:
+    below = section(page("tables"), "## Tables")
+    assert sorted(first_names(below)) == sorted(shipped_layouts())
+    _, _, selecting = below.partition("Rows and sides")
+    assert set(Selector.model_fields) <= set(named(selecting))
 
 
 def test_every_hyperparameter_is_told_with_the_sections_that_take_it() -> None:
