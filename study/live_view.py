@@ -71,7 +71,7 @@ class LiveView:
         began = time.monotonic()
         while not self._ended.wait(plain_pause(time.monotonic() - began)):
             shown = self._print_changed(shown)
-        self._print_changed("")
+        self._print_changed(shown)
 
     def _print_changed(self, shown: str) -> str:
         line = plain_line(self._look())

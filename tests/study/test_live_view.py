@@ -218,6 +218,23 @@ def test_without_a_terminal_the_last_state_is_one_plain_line() -> None:
     )
 
 
+def test_a_plain_line_is_not_said_again_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("study.live_view.plain_pause", lambda age_s: 0.0)
+    seen, looks, twice = view(line(searched=8, confirmed=4)), 0, threading.Event()
+
+    def look() -> StudyView:
+        nonlocal looks
+        looks += 1
+        if looks > 1:
+            twice.set()
+        return seen
+
+    screen = io.StringIO()
+    with LiveView(look, Console(file=screen)):
+        assert twice.wait(30), "it looks again and again by itself"
+    assert screen.getvalue() == plain_line(seen) + "\n"
+
+
 def test_plain_lines_are_text_alone_whatever_a_cause_holds() -> None:
     seen = view(line(failed=1), troubles=(Trouble("failed", "OSError: [Errno 28] No space [bold]", 1, 1),))
     console = Console(file=io.StringIO(), width=40, force_terminal=False)
