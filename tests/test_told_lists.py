@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import re
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import typer
