@@ -63,9 +63,8 @@ class TrialConfig:
         """A plain nested dict that JSON can hold; :meth:`from_dict` reads it back."""
         plain = asdict(self)
         if isinstance(self.model.placement, tuple):
-            plain["model"]["placement"] = list(
-                self.model.gated_layers
-            )  # the same trial in whatever order they are named
+            # The same trial, in whatever order its gated layers are named.
+            plain["model"]["placement"] = list(self.model.gated_layers)
         if self.train.precision == "float32":  # trials of before there was another keep their keys
             del plain["train"]["precision"]
         return plain
