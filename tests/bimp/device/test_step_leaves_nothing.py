@@ -11,6 +11,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -28,21 +29,25 @@ from bimp.tasks import task_of
 CPU = torch.device("cpu")
 
 
-def tensors() -> list[torch.Tensor]:
+def living(kind: type) -> list[Any]:
+    found = gc.get_objects()
     # By their type: some objects pretend to be of another one, and ask for a library when they are asked.
-    return [found for found in gc.get_objects() if issubclass(type(found), torch.Tensor)]
+    kinds = {each for each in set(map(type, found)) if issubclass(each, kind)}
+    return [each for each in found if type(each) in kinds]
+
+
+def tensors() -> list[torch.Tensor]:
+    return living(torch.Tensor)
 
 
 def graphs_of_autograd() -> list[object]:
-    nodes = [found for found in gc.get_objects() if issubclass(type(found), torch.autograd.graph.Node)]
-    return nodes + [tensor.grad_fn for tensor in tensors() if tensor.grad_fn is not None]
+    return living(torch.autograd.graph.Node) + [tensor.grad_fn for tensor in tensors() if tensor.grad_fn is not None]
 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    gc.collect()
-    gc.freeze()  # what is there already is not looked through at every step
     gc.disable()
+    gc.freeze()  # what is there already is not looked through at every step
     try:
         yield
     finally:
