@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten, tree_map
 
 from bimp.device.capture import State, Step, unchanged
 
@@ -31,7 +30,7 @@ class Tape(TorchDispatchMode):
         outputs = _tensors(result)
         fresh = [value for value in outputs if _storage(value) not in given]
         # Detached: no step may hold on to what autograd keeps.
-        stored = tree_map(lambda value: value.detach() if isinstance(value, Tensor) else value, (args, kwargs or {}))
+        stored = _detached(args), _detached(kwargs or {})
         self.calls.append((func, *stored, [value.detach() for value in outputs]))
         for value in fresh:
             self.made[_storage(value)] = value.detach()
@@ -77,4 +76,16 @@ def _storage(tensor: Tensor) -> int:
 
 
 def _tensors(tree: Any) -> list[Tensor]:
-    return [value for value in tree_flatten(tree)[0] if isinstance(value, Tensor)]
+    # PyTorch's own trees know more kinds of containers, and take longer than the operators.
+    if isinstance(tree, Tensor):
+        return [tree]
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, tuple | list) else ()
+    return [value for part in parts for value in _tensors(part)]
+
+
+def _detached(tree: Any) -> Any:
+    if isinstance(tree, Tensor):
+        return tree.detach()
+    if isinstance(tree, dict):
+        return {key: _detached(value) for key, value in tree.items()}
+    return type(tree)(_detached(value) for value in tree) if isinstance(tree, tuple | list) else tree

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import Any
 
@@ -21,12 +20,9 @@ def results_of(config: TrialConfig, train: GraphSplit, validation: GraphSplit, *
 
 
 def frozen(result: EpochResult) -> EpochResult:
-    """With the checkpoint as it is now, through a file: its tensors are trained on."""
-    buffer = io.BytesIO()
-    torch.save(result.checkpoint(), buffer)
-    buffer.seek(0)
-    loaded: dict[str, Any] = torch.load(buffer, weights_only=True)
-    return replace(result, checkpoint=lambda: loaded)
+    """With the checkpoint as it is now, which later epochs are to leave as it is."""
+    checkpoint = result.checkpoint()
+    return replace(result, checkpoint=lambda: checkpoint)
 
 
 def plainly(config: TrialConfig, train: GraphSplit, validation: GraphSplit, **more: Any) -> list[EpochResult]:
