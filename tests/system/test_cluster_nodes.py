@@ -57,7 +57,7 @@ def nodes(short: Path) -> Iterator[LoopbackCluster]:
 @pytest.mark.parametrize(
     "scenario",
     [
-        vanished_node,
+        pytest.param(vanished_node, marks=pytest.mark.slow),
         pytest.param(lost_nodes, marks=pytest.mark.slow),
         pytest.param(lost_largest_node, marks=pytest.mark.slow),
         pytest.param(late_unfit_node, marks=pytest.mark.slow),

@@ -83,6 +83,7 @@ def test_threads_are_set_before_pytorch_starts_and_auto_is_no_gpu_where_there_is
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="a trial of two cores")
+@pytest.mark.slow
 def test_threads_are_set_on_the_nodes_of_a_cluster_whatever_started_them(studies: Studies, tmp_path: Path) -> None:
     """One node has a GPU, says Ray; ``auto`` asks that node alone, whose torch finds none."""
     # Ray's sockets lie there: their paths must be short.

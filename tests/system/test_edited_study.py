@@ -33,6 +33,7 @@ def table(results: Path) -> str:
     return (results / "tables" / "results.md").read_text()
 
 
+@pytest.mark.slow
 def test_an_edited_study_goes_on(studies: Studies, tiny: Finished, tmp_path: Path) -> None:
     assert tiny.ended.code == 0, tiny.ended
     results, file = tmp_path / "results", tmp_path / "study.yaml"

@@ -33,13 +33,13 @@ def stage() -> Iterator[Stage]:
     "scenario",
     [
         pytest.param(refused_memory, marks=pytest.mark.slow),
-        full_disk,
+        pytest.param(full_disk, marks=pytest.mark.slow),
         secret_address,
-        killed_driver_and_object_store,
+        pytest.param(killed_driver_and_object_store, marks=pytest.mark.slow),
         object_store_away,
-        lost_raylet,
+        pytest.param(lost_raylet, marks=pytest.mark.slow),
         pytest.param(lost_local_head, marks=pytest.mark.slow),
-        tracking_server_killed,
+        pytest.param(tracking_server_killed, marks=pytest.mark.slow),
         pytest.param(tracking_server_hangs, marks=pytest.mark.slow),
     ],
 )

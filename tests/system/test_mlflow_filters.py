@@ -151,6 +151,7 @@ def test_the_run_of_the_study_holds_its_tables(mirrored: Mirrored) -> None:
     assert {"tables/results.tex", "tables/results.md", "tables/results.csv"} <= listed
 
 
+@pytest.mark.slow
 def test_every_filter_answers_its_question_in_the_pages(mirrored: Mirrored, browser: str, tmp_path: Path) -> None:
     for question in questions():
         if question.text in PARENTS:

@@ -89,6 +89,7 @@ def test_before_training(
         assert lease.with_suffix(".end").exists(), "the folder was given back"
 
 
+@pytest.mark.slow
 def test_with_all_that_ray_started_in_mid_trial(
     studies: Studies, one_by_one: Finished, lives: Callable[[], list[str]], tmp_path: Path
 ) -> None:
@@ -115,6 +116,7 @@ def test_with_all_that_ray_started_in_mid_trial(
     assert found[under_way.key].epochs[: under_way.num_epochs] == under_way.epochs
 
 
+@pytest.mark.slow
 def test_ray_leads_sessions_of_its_own_and_ends_with_a_killed_driver(studies: Studies, tmp_path: Path) -> None:
     results = tmp_path / "results"
     started = studies.start(TINY, results)

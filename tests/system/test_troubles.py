@@ -31,6 +31,7 @@ resources: {max_concurrent: 1}
 """
 
 
+@pytest.mark.slow
 def test_a_study_in_which_all_diverges_says_so_and_ends(studies: Studies, tmp_path: Path) -> None:
     file, results = tmp_path / "diverging.yaml", tmp_path / "results"
     file.write_text(DIVERGING)
