@@ -20,7 +20,7 @@ setup: $(READY) ## make the virtual environment where it is missing or out of da
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with: make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(PIP_OPTIONS) --editable '.[dev]'
 	touch $(READY)
 
 study: $(READY) ## run the quickstart study (under 5 minutes on two cores) and print its table
