@@ -79,13 +79,11 @@ class Workers:
             return False
         record = replace(record, epochs=(*record.epochs, epoch_record(epoch, value)), val_metric=value, seconds=epoch)
         write_record(record, path)
-        return dies_before_report or self.report(assignment)
+        return dies_before_report or self.report(assignment, record)
 
-    def report(self, assignment: TrialAssignment) -> bool:
-        """Report the last epoch on disk; False if the trial ends with it."""
+    def report(self, assignment: TrialAssignment, record: TrialRecord) -> bool:
+        """Report the last epoch of ``record``, which is on disk; False if the trial ends with it."""
         path = self.folder.live_record(assignment.key, assignment.attempt)
-        record = newest_record(self.folder, assignment.key)
-        assert record is not None
         epoch, value = record.num_epochs, record.epochs[-1].val_metric
         last = epoch == assignment.config.train.max_epochs
         if self.coordinator.report(assignment.key, epoch, value, ended=last) and not last:
@@ -99,7 +97,8 @@ class Workers:
     def begin(self) -> TrialAssignment | None:
         """The next trial; one that goes on reports the last epoch of its earlier worker first."""
         while (assignment := self.coordinator.next_trial()) is not None:
-            if newest_record(self.folder, assignment.key) is None or self.report(assignment):
+            record = newest_record(self.folder, assignment.key)
+            if record is None or self.report(assignment, record):
                 return assignment
         return None
 
