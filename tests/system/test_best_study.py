@@ -11,7 +11,7 @@ from started import run_study
 
 from study.records import TrialRecord
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 
 def numbers(record: TrialRecord) -> tuple[object, ...]:
@@ -19,7 +19,6 @@ def numbers(record: TrialRecord) -> tuple[object, ...]:
     return record.seed, record.config_json, losses, record.train_metric, record.test_metric, record.test_loss
 
 
-@pytest.mark.slow
 def test_the_best_of_a_study_runs_to_the_numbers_of_its_confirm_trials(
     tiny: Finished, studies: Studies, tmp_path: Path
 ) -> None:

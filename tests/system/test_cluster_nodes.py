@@ -122,6 +122,7 @@ def test_a_node_whose_process_dies_before_it_answers_is_asked_again(
         ray.shutdown()
 
 
+@pytest.mark.slow
 def test_auto_says_which_cluster_it_joined(studies: Studies, nodes: LoopbackCluster, tmp_path: Path) -> None:
     nodes.join(cpus=2)
     arguments = ("--results", tmp_path / "auto", "--data", studies.data, "--address", "auto")

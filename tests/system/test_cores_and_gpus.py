@@ -105,6 +105,7 @@ def test_threads_are_set_on_the_nodes_of_a_cluster_whatever_started_them(studies
     assert re.match(rf"error: node \S+ \({with_gpu.id[:8]}\): trials ask for a GPU, and its torch finds ", refused.err)
 
 
+@pytest.mark.slow
 def test_a_probe_runs_as_a_task_of_the_cluster_on_a_gpu_of_its_own(studies: Studies, tmp_path: Path) -> None:
     """Ray takes our word that there is a GPU; the trial is told to train on the CPU."""
     sys.path.insert(0, str(ROOT / "tests" / "study"))

@@ -11,7 +11,7 @@ from finished import query, records
 
 from study.spec import load_study
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 DENSE = "digits-gcn-dense-L2-5k"
 
@@ -33,7 +33,6 @@ def table(results: Path) -> str:
     return (results / "tables" / "results.md").read_text()
 
 
-@pytest.mark.slow
 def test_an_edited_study_goes_on(studies: Studies, tiny: Finished, tmp_path: Path) -> None:
     assert tiny.ended.code == 0, tiny.ended
     results, file = tmp_path / "results", tmp_path / "study.yaml"

@@ -16,7 +16,7 @@ from benchmarks.faults.scenarios import full_disk, refused_memory, secret_addres
 from benchmarks.faults.scene import Stage
 from benchmarks.faults.seen import Seen
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +32,15 @@ def stage() -> Iterator[Stage]:
 @pytest.mark.parametrize(
     "scenario",
     [
-        pytest.param(refused_memory, marks=pytest.mark.slow),
-        pytest.param(full_disk, marks=pytest.mark.slow),
+        refused_memory,
+        full_disk,
         secret_address,
-        pytest.param(killed_driver_and_object_store, marks=pytest.mark.slow),
+        killed_driver_and_object_store,
         object_store_away,
-        pytest.param(lost_raylet, marks=pytest.mark.slow),
-        pytest.param(lost_local_head, marks=pytest.mark.slow),
-        pytest.param(tracking_server_killed, marks=pytest.mark.slow),
-        pytest.param(tracking_server_hangs, marks=pytest.mark.slow),
+        lost_raylet,
+        lost_local_head,
+        tracking_server_killed,
+        tracking_server_hangs,
     ],
 )
 def test_it_ends_as_it_should(scenario: Callable[[Stage], Seen], stage: Stage) -> None:

@@ -87,6 +87,7 @@ def test_a_study_whose_driver_was_killed_ends_as_an_undisturbed_one(
     assert records(results)[under_way.key].epochs[:2] == under_way.epochs[:2]
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_sigterm_stop_a_study_in_one_line_and_it_goes_on(
     studies: Studies, one_by_one: Finished, tmp_path: Path
 ) -> None:

@@ -117,6 +117,7 @@ def test_the_page_asks_nothing_that_is_not_tried() -> None:
     assert sorted(asked) == sorted([*EXPECTED, *PARENTS])
 
 
+@pytest.mark.slow
 def test_every_filter_answers_its_question_by_the_client(mirrored: Mirrored) -> None:
     from mlflow import MlflowClient
 
@@ -139,6 +140,7 @@ def test_every_filter_answers_its_question_by_the_client(mirrored: Mirrored) -> 
     assert {"what was pruned", "what failed or diverged", "what a later choice replaced"} <= found_any
 
 
+@pytest.mark.slow
 def test_the_run_of_the_study_holds_its_tables(mirrored: Mirrored) -> None:
     from mlflow import MlflowClient
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import Studies
 from finished import mirrored_trials, query, records
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 DIVERGING = """
 name: diverging
@@ -31,7 +31,6 @@ resources: {max_concurrent: 1}
 """
 
 
-@pytest.mark.slow
 def test_a_study_in_which_all_diverges_says_so_and_ends(studies: Studies, tmp_path: Path) -> None:
     file, results = tmp_path / "diverging.yaml", tmp_path / "results"
     file.write_text(DIVERGING)
