@@ -123,9 +123,12 @@ class ParentRuns:
         planned = {cell.id for cell in self._plan.cells}
         for cell in runs.identities("cell"):
             run = runs.find("cell", cell)
-            if run is not None and (cell in planned or run.status == "RUNNING"):
-                of_cell = "FINISHED" if cell in ended_cells else status if cell in planned else "KILLED"
-                runs.set_status(run, of_cell, milliseconds(self._ends.get(cell, last)))
+            if run is None or (cell not in planned and run.status != "RUNNING"):
+                continue
+            of_cell = status if cell in planned else "KILLED"
+            if cell in ended_cells:
+                of_cell = "FINISHED"
+            runs.set_status(run, of_cell, milliseconds(self._ends.get(cell, last)))
         study = runs.find("study", self._plan.study)
         if study is not None:
             runs.set_status(study, status, milliseconds(last))
