@@ -35,9 +35,8 @@ def takes(key: str, value: object) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("key", "values", "of"), [*settings()])
-def test_settings_take_the_values_that_are_told(key: str, values: str, of: str) -> None:
-    del of
+@pytest.mark.parametrize(("key", "values"), [(key, values) for key, values, _ in settings()])
+def test_settings_take_the_values_that_are_told(key: str, values: str) -> None:
     if values.startswith("number"):
         assert takes(key, 0.5)
         assert takes(key, 0.0) == ("0 or more" in values)
@@ -50,9 +49,8 @@ def test_settings_take_the_values_that_are_told(key: str, values: str, of: str) 
         assert named(values) == list(get_args(HYPERPARAMETERS[key].value))
 
 
-@pytest.mark.parametrize(("key", "values", "of"), [*settings()])
-def test_settings_are_of_the_models_that_are_told(key: str, values: str, of: str) -> None:
-    del values
+@pytest.mark.parametrize(("key", "of"), [(key, of) for key, _, of in settings()])
+def test_settings_are_of_the_models_that_are_told(key: str, of: str) -> None:
     scope = SETTINGS[key]
     models = "all" if scope.backbone is None and not scope.gated else f"`{scope.backbone}`"
     if scope.gated:

@@ -84,10 +84,18 @@ class StudyFidelity:
     pictures: tuple[KeptPicture, ...]
 
     def name(self, model: BesidePublished | Entry) -> str:
-        """One of its models in Markdown, with the number of layers where its rows differ in that."""
+        """One of its models in Markdown, with the dataset and the number of layers where its rows differ in them."""
         depths = {row.summary.chosen.layers for row in self.rows}
+        datasets = {row.summary.cell.dataset for row in self.rows}
         label = markdown_part(model.label)
-        return f"{label} L{model.summary.chosen.layers}" if len(depths) > 1 else label
+        if len(depths) > 1:
+            label = f"{label} L{model.summary.chosen.layers}"
+        return f"{escape_markdown(model.summary.cell.dataset_title)}, {label}" if len(datasets) > 1 else label
+
+    @property
+    def metric(self) -> str:
+        """What its rows are measured by, in the order of the rows where they differ in that."""
+        return ", ".join(dict.fromkeys(METRIC_NAMES[row.summary.cell.metric] for row in self.rows))
 
 
 def studies_in(folder: Path) -> tuple[Path, ...]:
@@ -240,7 +248,6 @@ def render_fidelity(studies: Sequence[StudyFidelity]) -> str:
     run_again = {row.published for study in studies for row in study.rows if by_protocol(row) and row.summary.complete}
     return environment.get_template("fidelity.md.jinja").render(
         studies=studies,
-        metric_names=METRIC_NAMES,
         significance=SIGNIFICANCE,
         rows_in_all=len(paper_rows()),
         rows_again=sum(row in run_again for row in paper_rows()),

@@ -190,3 +190,15 @@ def test_models_of_several_depths_are_told_apart(tmp_path: Path) -> None:
     assert "- *bi*-GCN L16 **parts** from the printed value" in page
     assert "| *bi*-GCN L4: gated - vanilla | -0.070 |" in page
     assert "| *bi*-GCN L16: gated - vanilla | -0.060 |" in page
+
+
+def test_models_of_several_datasets_are_told_apart(tmp_path: Path) -> None:
+    """As in search_spaces/paper_small.yaml: four datasets in one study, each with its own metric."""
+    other = vanilla("enzymes", "gcn", budget=None, hidden_dim=146)
+    trials = [*protocol_runs(PLAIN, VANILLA), *protocol_runs(GATED, BILATERAL), *runs(other, (0.6, 0.7, 0.6, 0.7))]
+    write_study(tmp_path / "both", [PLAIN, GATED, other], trials, caption="ZINC and ENZYMES")
+    page = render_fidelity(fidelity(tmp_path))
+    assert "| Model | Runs | MAE, ACC, ours |" in page
+    assert "| ENZYMES, GCN | 4 | 65.000 ± 5.000 |" in page
+    assert "- ZINC, *bi*-GCN agrees with the printed value" in page
+    assert "| ZINC, *bi*-GCN: gated - vanilla | -0.070 |" in page
