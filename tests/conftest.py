@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -11,6 +12,11 @@ from hypothesis import settings
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays until the end: no collection of garbage, of which libraries ask for many, looks at it."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from aggregate_command import BLOCKED, ROOT, WITHOUT, aggregate, error_of
+from aggregate_command import BLOCKED, ROOT, WITHOUT, aggregate, aggregate_process, error_of
 from made_studies import vanilla, worked_study, write_study
 
 
 def test_tables_come_out_without_torch_ray_and_mlflow(tmp_path: Path) -> None:
-    done = aggregate("tables", worked_study(tmp_path), code=WITHOUT)
+    done = aggregate_process("tables", worked_study(tmp_path), code=WITHOUT)
     assert (done.returncode, done.stderr) == (0, "")
     for name in ("results.tex", "results_standalone.tex", "results.md", "results.csv", "results.html"):
         path = tmp_path / "tables" / name
@@ -33,7 +33,7 @@ def test_the_block_works(name: str) -> None:
 def test_out_names_the_folder(tmp_path: Path) -> None:
     results = write_study(tmp_path / "results", [vanilla("zinc", "gcn")], [])
     done = aggregate("tables", results, "--out", tmp_path / "paper" / "tables")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     assert (tmp_path / "paper" / "tables" / "results.tex").is_file()
     assert not (results / "tables").exists()
 
@@ -50,7 +50,10 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     assert error_of(results).startswith(f"error: {cut}: not a readable Parquet file")
     cut.unlink()
     (tmp_path / "file").write_text("")
-    assert "found a file, expected a folder" in error_of(results, "--out", tmp_path / "file")
+    wrong = ("tables", results, "--out", tmp_path / "file")
+    assert "found a file, expected a folder" in error_of(*wrong[1:])
+    as_process = aggregate_process(*wrong)
+    assert (as_process.returncode, as_process.stdout, as_process.stderr) == (2, "", aggregate(*wrong).stderr)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
 )
 def test_a_place_that_cannot_be_meant_is_one_line(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
     done = aggregate(*words)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert done.stderr.startswith(f"error: {told}")
     assert done.stderr.count("\n") == 1
 

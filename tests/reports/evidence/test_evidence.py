@@ -1,12 +1,11 @@
 """What lies behind a number: values written into the records by hand, found again, and told the same twice."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aggregate_command import aggregate
 from made_studies import SEEDS, gated, runs, trial, vanilla, worked_study, write_study, write_used_data
 from searched_study import BEST, GATED, TESTS, VANILLA, changed, clean_study, trials_of
 
@@ -15,8 +14,6 @@ from reports.evidence.explain import explain
 from reports.evidence.find_cell import find_cell, name_of
 from reports.records.plan import ResultsError
 from study.records import TrialRecord
-
-ROOT = Path(__file__).parents[3]
 
 
 def cell_of(results: Path, cell: str) -> CellEvidence:
@@ -353,15 +350,10 @@ def test_half_a_surrogate_pair_is_replaced(tmp_path: Path) -> None:
 # ---- as commands
 
 
-def aggregate(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, str(ROOT / "aggregate.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=120)
-
-
 def test_explain_prints_the_evidence(tmp_path: Path) -> None:
     results = clean_study(tmp_path)
     done = aggregate("explain", results, "ZINC bi-GCN 100k")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout == explain(results, "bi-GCN")
 
 
@@ -369,33 +361,33 @@ def test_explain_prints_the_evidence(tmp_path: Path) -> None:
 def test_wrong_input_is_one_line(tmp_path: Path, command: str) -> None:
     words = ["bi-gcn"] if command == "explain" else []
     done = aggregate(command, tmp_path / "missing", *words)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     said = "no study here (there is no such folder); give a study's results folder, or its URL"
     assert done.stderr == f"error: {tmp_path / 'missing'}: {said}\n"
     results = clean_study(tmp_path / "results")
     (results / "records" / "0a.parquet").write_bytes(b"PAR1 cut")
     done = aggregate(command, results, *words)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert "0a.parquet: not a readable Parquet file" in done.stderr
 
 
 def test_explain_of_an_unknown_cell_names_the_nearest(tmp_path: Path) -> None:
     done = aggregate("explain", clean_study(tmp_path), "bi-gcm")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == "error: 'bi-gcm': found no such cell; nearest: ZINC bi-GCN 100k L4\n"
 
 
 def test_check_ends_by_what_it_found(tmp_path: Path) -> None:
     done = aggregate("check", clean_study(tmp_path / "clean"))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing found in 1 study\n", "")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "nothing found in 1 study\n", "")
     warned = clean_study(tmp_path / "warned", changed(lambda record: record.phase == "confirm", test_metric=0.4))
     done = aggregate("check", warned)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == (
         "0 findings that forbid publishing, 2 warnings in 1 study: say in the text what the warnings name"
     )
     done = aggregate("check", warned, clean_study(tmp_path / "forbidden", lambda trials: trials[:-1]))
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.exit_code, done.stderr) == (1, "")
     first, *_, last = done.stdout.splitlines()
     assert first.startswith("forbids missing-run: made: ZINC bi-GCN 100k L4: 3 of 4 runs gave a number; seed 35")
     # Of the warned study all runs of one cell, too, have other numbers under the same keys.

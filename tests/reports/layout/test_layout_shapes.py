@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from aggregate_command import WITHOUT, aggregate, error_of
+from aggregate_command import WITHOUT, aggregate, aggregate_process, error_of
 from hypothesis import given
 from hypothesis import strategies as st
 from latex_documents import FOREIGN, SPECIAL, names_study, pdflatex
@@ -270,12 +270,11 @@ def test_the_papers_shape_in_latex(tmp_path: Path) -> None:
 
 def test_the_command_lays_out_without_torch_and_the_same_way_twice(tmp_path: Path) -> None:
     study = worked_study(tmp_path / "study")
-    for name in ("first", "second"):
-        done = aggregate(
-            "tables", study, "--layout", "graph_level", "--bold", "significant", "--out", tmp_path / name, code=WITHOUT
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        assert f"{tmp_path / name}/graph_level.tex\n" in done.stdout
+    words = ("tables", study, "--layout", "graph_level", "--bold", "significant", "--out")
+    done = aggregate_process(*words, tmp_path / "first", code=WITHOUT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{tmp_path}/first/graph_level.tex\n" in done.stdout
+    assert aggregate(*words, tmp_path / "second").exit_code == 0
     first, second = (sorted((tmp_path / name).iterdir()) for name in ("first", "second"))
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     text = (tmp_path / "first" / "graph_level.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from aggregate_command import WITHOUT, aggregate
+from aggregate_command import WITHOUT, aggregate, aggregate_process
 from hostile_study import CAPTION, CELL, REASON, STUDY, TITLE, hostile_study
 from made_studies import vanilla, worked_study, write_study
 from matplotlib.figure import Figure
@@ -337,7 +337,7 @@ def test_a_name_with_half_a_surrogate_pair_breaks_nothing(tmp_path: Path) -> Non
 
 def test_the_command_writes_the_page_without_torch_ray_and_mlflow(tmp_path: Path) -> None:
     study = worked_study(tmp_path / "study")
-    done = aggregate("page", study, code=WITHOUT)
+    done = aggregate_process("page", study, code=WITHOUT)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", f"{study / 'page.html'}\n")
     assert (study / "page.html").read_text(encoding="utf-8") == render_page(build_page([study]))
 
@@ -349,7 +349,7 @@ def test_errors_of_the_command_are_one_line(tmp_path: Path) -> None:
         ((worked_study(tmp_path / "study"), "--out", tmp_path / "study" / "plan.json" / "x.html"), "plan.json"),
     ]:
         done = aggregate("page", *arguments)
-        assert (done.returncode, done.stdout) == (2, "")
+        assert (done.exit_code, done.stdout) == (2, "")
         (line,) = done.stderr.splitlines()
         assert line.startswith("error: ")
         assert words in line

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from aggregate_command import ROOT, WITHOUT, aggregate
+from aggregate_command import WITHOUT, aggregate, aggregate_process
 from made_studies import trial, write_study
 from measured_study import BI_GCN, GCN, measured, measured_study
 from scipy.stats import t as student
@@ -135,7 +133,7 @@ def test_bars_stand_at_significant_layers_alone(tmp_path: Path) -> None:
 
 def test_the_command_loads_no_torch(tmp_path: Path) -> None:
     results = measured_study(tmp_path)
-    done = aggregate("figures", results, "--out", tmp_path / "out", code=WITHOUT)
+    done = aggregate_process("figures", results, "--out", tmp_path / "out", code=WITHOUT)
     assert done.returncode == 0
     assert "over-smoothing" not in done.stderr
     assert f"{tmp_path / 'out'}/information_gain_kde-cluster-gcn-none-L2-100000.png\n" in done.stdout
@@ -164,14 +162,8 @@ def test_errors_say_what_to_do_in_one_line(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(RecordError, match=f"{path}: not a readable Parquet file"):
         compare_smoothing(results, "information_gain_kde")
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "aggregate.py"), "figures", str(results)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 2
+    done = aggregate("figures", results)
+    assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
 
 

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from aggregate_command import WITHOUT, aggregate
+from aggregate_command import WITHOUT, aggregate_process
 from made_datasets import DIGITS, ENZYMES, ZINC, prepared
 
 from reports.layout.layout_file import DatasetLayout
@@ -50,7 +50,7 @@ def test_without_layouts_no_data_is_read(tmp_path: Path) -> None:
 
 def test_the_command_sets_ours_and_the_papers_apart(tmp_path: Path) -> None:
     data = prepared(tmp_path / "data", zinc=ZINC)
-    done = aggregate(
+    done = aggregate_process(
         *("tables", "--statistics", data, "--published", "--layout", "datasets", "--out", tmp_path / "out"),
         code=WITHOUT,
     )
