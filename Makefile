@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RESULTS ?= results/quickstart
-SYSTEM_TESTS ?= system
+SYSTEM_TESTS ?= system or slow
 
 # The models are small: one thread a process is faster than many that wait for each other.
 export OMP_NUM_THREADS ?= 1
@@ -27,9 +27,9 @@ study: $(READY) ## run the quickstart study (under 5 minutes on two cores) and p
 	$(BIN)/python run_study.py run search_spaces/quickstart.yaml --results $(RESULTS)
 
 test: $(READY) ## the tests that need neither servers nor minutes
-	$(BIN)/python -m pytest -m "not system" -n 2
+	$(BIN)/python -m pytest -m "not system and not slow" -n 2
 
-test-system: $(READY) ## the tests that start Ray, servers or a browser
+test-system: $(READY) ## the tests that start Ray, servers or a browser, and the longest of the others
 	$(BIN)/python -m pytest -m "$(SYSTEM_TESTS)" -n 2 --dist loadfile
 
 lint: $(READY) ## style and types

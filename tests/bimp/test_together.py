@@ -30,6 +30,7 @@ from bimp.stack.team import SeedRun
 from bimp.stack.together import fit_together
 from bimp.stack.worth import is_worth_stacking
 from bimp.tasks import task_of
+from tests.crossing import crossed
 
 DATASETS = ("digits", "zinc", "cluster", "tsp", "enzymes")
 EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
@@ -135,8 +136,7 @@ def double_precision() -> Iterator[None]:
     torch.set_default_dtype(torch.float32)
 
 
-@EVERY_BACKBONE
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize(("dataset", "backbone"), crossed(DATASETS, BACKBONES))
 def test_equals_one_by_one(dataset: str, backbone: Backbone) -> None:
     runs = seed_runs(config_of(dataset, backbone), graphs(dataset, 20))
     assert_same_runs(together(runs), apart(runs))
@@ -148,8 +148,7 @@ def test_equals_one_by_one_without_a_gate(backbone: Backbone) -> None:
     assert_same_runs(together(runs), apart(runs))
 
 
-@EVERY_BACKBONE
-@pytest.mark.parametrize("dataset", ["zinc", "cluster"])
+@pytest.mark.parametrize(("dataset", "backbone"), crossed(["zinc", "cluster"], BACKBONES))
 def test_equals_one_by_one_by_the_released_code(dataset: str, backbone: Backbone) -> None:
     runs = seed_runs(config_of(dataset, backbone, semantics="released"), graphs(dataset, 20))
     assert_same_runs(together(runs), apart(runs))

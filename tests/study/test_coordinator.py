@@ -35,6 +35,7 @@ from study.records import (
 )
 from study.results import ResultsFolder
 from study.spec import StudySpec, read_study
+from tests.crossing import crossed
 
 STUDY = """
 name: fake
@@ -187,8 +188,7 @@ def folder(tmp_path: Path) -> ResultsFolder:
     return ResultsFolder(tmp_path / "results")
 
 
-@pytest.mark.parametrize("slots", [1, 3])
-@pytest.mark.parametrize("sampler", ["tpe", "random"])
+@pytest.mark.parametrize(("sampler", "slots"), crossed(["tpe", "random"], [1, 3]))
 def test_each_cell_searches_then_confirms_its_best(folder: ResultsFolder, sampler: str, slots: int) -> None:
     workers = start(folder, study(sampler))
     assert workers.run(slots)
@@ -238,7 +238,13 @@ def test_pruning_equals_a_lone_asha_of_each_cell(folder: ResultsFolder) -> None:
 
 @pytest.mark.parametrize(
     ("sampler", "killed_after", "dies_before_report"),
-    [("tpe", 2, True), ("random", 7, False), ("tpe", 20, True), ("random", 33, True), ("tpe", 60, False)],
+    [
+        ("random", 7, False),
+        ("tpe", 20, True),
+        pytest.param("tpe", 2, True, marks=pytest.mark.slow),
+        pytest.param("random", 33, True, marks=pytest.mark.slow),
+        pytest.param("tpe", 60, False, marks=pytest.mark.slow),
+    ],
 )
 def test_a_killed_study_ends_as_an_undisturbed_one(
     tmp_path: Path, sampler: str, killed_after: int, dies_before_report: bool
@@ -284,7 +290,9 @@ def test_a_study_that_was_run_before_leases_ends_as_an_undisturbed_one(tmp_path:
     assert not (disturbed.root / "journal.jsonl").exists()  # taken over, as every earlier run's
 
 
-@pytest.mark.parametrize(("killed_after", "dies_before_report"), [(7, False), (20, True)])
+@pytest.mark.parametrize(
+    ("killed_after", "dies_before_report"), [(7, False), pytest.param(20, True, marks=pytest.mark.slow)]
+)
 def test_a_study_that_is_compacted_between_its_starts_ends_as_an_undisturbed_one(
     tmp_path: Path, killed_after: int, dies_before_report: bool
 ) -> None:
@@ -486,7 +494,10 @@ def test_an_extended_search_that_chooses_anew_retires_the_old_confirm_trials(fol
     assert (view.ended, view.total) == (64, 64)
 
 
-@pytest.mark.parametrize("left", ["failed", "under way", "failed and under way again"])
+@pytest.mark.parametrize(
+    "left",
+    [*(pytest.param(each, marks=pytest.mark.slow) for each in ("failed", "under way")), "failed and under way again"],
+)
 def test_confirm_trials_that_had_not_ended_are_retired_too(folder: ResultsFolder, left: str) -> None:
     """One that failed, or was under way when the run was stopped, is neither missing nor to be gone on with."""
     workers = start(folder, study(**{"trials: 8": "trials: 4"}))

@@ -86,7 +86,13 @@ class Simulated:
     line: Timeline
 
 
-@pytest.fixture(scope="module", params=[("many", 16), ("few", 5)], ids=lambda param: f"{param[0]} on {param[1]}")
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(("many", 16), id="many on 16", marks=pytest.mark.slow),
+        pytest.param(("few", 5), id="few on 5"),
+    ],
+)
 def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     name, slots = request.param
     spec = read_study({"many": MANY, "few": FEW}[name])

@@ -19,6 +19,12 @@ from bimp.tasks import task_of
 
 DATASETS = ("zinc", "digits", "cluster", "tsp")
 """Graph regression and classification, node and edge classification."""
+ARMS = {
+    **{dataset: (dataset, True) for dataset in DATASETS},
+    "zinc without a gate": ("zinc", False),
+    "cluster without a gate": ("cluster", False),
+}
+"""A dataset, and whether the model has a gate."""
 LEVELS = {"graph_regression": "graph", "graph_classification": "graph", "node_classification": "node"}
 
 

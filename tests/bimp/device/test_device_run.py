@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from drawn_graphs import DATASETS, drawn, trial
+from drawn_graphs import ARMS, drawn, trial
 from tape import TapedSteps
 from taped_runs import assert_same, plainly, results_of
 
@@ -15,17 +15,14 @@ from bimp.config import BACKBONES, Backbone
 from bimp.data import GraphSplit
 from bimp.device.resident import bytes_of
 from bimp.device.shapes import Shape
+from tests.crossing import crossed
 
 EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
 
 
-@EVERY_BACKBONE
-@pytest.mark.parametrize(
-    ("dataset", "gated"), [*((dataset, True) for dataset in DATASETS), ("zinc", False), ("cluster", False)]
-)
-def test_training_equals_the_plain_one(
-    on_device: list[TapedSteps], dataset: str, gated: bool, backbone: Backbone
-) -> None:
+@pytest.mark.parametrize(("arm", "backbone"), crossed([*ARMS], BACKBONES))
+def test_training_equals_the_plain_one(on_device: list[TapedSteps], arm: str, backbone: Backbone) -> None:
+    dataset, gated = ARMS[arm]
     config = trial(dataset, backbone, gated=gated, max_epochs=3)
     train, validation = drawn(dataset, 23), drawn(dataset, 12, seed=1)
     found = results_of(config, train, validation)

@@ -28,6 +28,7 @@ from bimp.network import Network
 from bimp.semantics import Semantics
 from bimp.stack.team import SeedRun, Team
 from bimp.tasks import task_of
+from tests.crossing import crossed
 
 META = torch.device("meta")
 
@@ -81,8 +82,7 @@ def run_of(dataset: str, backbone: Backbone, semantics: Semantics) -> DeviceRun:
     return DeviceRun(network, torch.optim.Adam(network.parameters()), config, loss_of(config), train, validation, META)
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize(("dataset", "backbone"), crossed(DATASETS, BACKBONES))
 @pytest.mark.parametrize("semantics", ["paper", "released"])
 def test_everything_of_a_step_lies_on_the_device(
     watched: None, monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics
@@ -95,8 +95,7 @@ def test_everything_of_a_step_lies_on_the_device(
     run.evaluate()
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize(("dataset", "backbone"), crossed(DATASETS, BACKBONES))
 @pytest.mark.parametrize("semantics", ["paper", "released"])
 def test_nor_is_anything_of_seeds_together_elsewhere(
     watched: None, monkeypatch: pytest.MonkeyPatch, dataset: str, backbone: Backbone, semantics: Semantics

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from drawn_graphs import DATASETS, seeds_of, trial
+from drawn_graphs import ARMS, seeds_of, trial
 from tape import TapedSteps
 from taped_runs import assert_same, frozen, plainly
 
@@ -15,6 +15,7 @@ from bimp.device.shapes import Shape
 from bimp.engine import EpochResult
 from bimp.stack.team import SeedRun
 from bimp.stack.together import fit_together
+from tests.crossing import crossed
 
 EVERY_BACKBONE = pytest.mark.parametrize("backbone", BACKBONES)
 
@@ -40,21 +41,16 @@ def assert_same_runs(found: list[list[EpochResult]], expected: list[list[EpochRe
         assert_same(ours, theirs)
 
 
-@EVERY_BACKBONE
-@pytest.mark.parametrize(
-    ("dataset", "gated"), [*((dataset, True) for dataset in DATASETS), ("zinc", False), ("cluster", False)]
-)
-def test_training_equals_that_of_each_by_itself(
-    on_device: list[TapedSteps], dataset: str, gated: bool, backbone: Backbone
-) -> None:
+@pytest.mark.parametrize(("arm", "backbone"), crossed([*ARMS], BACKBONES))
+def test_training_equals_that_of_each_by_itself(on_device: list[TapedSteps], arm: str, backbone: Backbone) -> None:
+    dataset, gated = ARMS[arm]
     runs = seeds_of(trial(dataset, backbone, gated=gated, max_epochs=3))
     found = together(runs)
     assert on_device[0].captures >= 3  # of full batches, of the rest, in evaluation
     assert_same_runs(found, one_by_one(runs))
 
 
-@EVERY_BACKBONE
-@pytest.mark.parametrize("dataset", ["cluster", "digits"])
+@pytest.mark.parametrize(("dataset", "backbone"), crossed(["cluster", "digits"], BACKBONES))
 def test_the_released_reading_too(on_device: list[TapedSteps], dataset: str, backbone: Backbone) -> None:
     runs = seeds_of(trial(dataset, backbone, semantics="released", clip_norm=0.05, max_epochs=2), (13, 13))
     assert_same_runs(together(runs), one_by_one(runs))
