@@ -82,6 +82,7 @@ def refused(studies: Studies, nodes: LoopbackCluster, file: Path, results: Path,
     return line
 
 
+@pytest.mark.slow
 def test_other_libraries_and_gpus_that_torch_cannot_use_are_refused(
     studies: Studies, nodes: LoopbackCluster, short: Path, tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ def content(results: Path) -> list[str]:
         return list(database.iterdump())
 
 
+@pytest.mark.slow
 def test_nothing_but_the_files_changes(tiny: Finished, studies: Studies, tmp_path: Path) -> None:
     results = tmp_path / "results"
     shutil.copytree(tiny.results, results)

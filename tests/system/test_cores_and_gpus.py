@@ -65,6 +65,7 @@ ray.shutdown()
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="a trial of two cores")
+@pytest.mark.slow
 def test_threads_are_set_before_pytorch_starts_and_auto_is_no_gpu_where_there_is_none(
     studies: Studies, tmp_path: Path
 ) -> None:

@@ -61,8 +61,8 @@ def lives() -> Callable[[], list[str]]:
     [
         (signals_are_taken, signal.SIGTERM, None),
         (the_folder_is_taken, signal.SIGHUP, None),
-        (ray_has_begun, signal.SIGINT, None),
-        (ray_has_a_node, signal.SIGTERM, signal.SIGTERM),
+        pytest.param(ray_has_begun, signal.SIGINT, None, marks=pytest.mark.slow),
+        pytest.param(ray_has_a_node, signal.SIGTERM, signal.SIGTERM, marks=pytest.mark.slow),
         (ray_has_workers, signal.SIGTERM, None),
     ],
 )

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import Finished, Studies
 from finished import mirrored_epochs, mirrored_trials, records
+from typer.testing import CliRunner
 
+from aggregate import app
 from study.journal import Journal
 from study.plan import plan
 from study.spec import load_study
@@ -134,3 +136,10 @@ def test_status_shows_a_finished_study(tiny: Finished, studies: Studies) -> None
     assert told.out.endswith("\nit has ended, and no run works on it\n")
     cells = [cell["id"] for cell in json.loads((tiny.results / "plan.json").read_text())["cells"]]
     assert all(cell in told.out for cell in cells)
+
+
+def test_its_tables_made_again_have_the_same_bytes(tiny: Finished, tmp_path: Path) -> None:
+    made = CliRunner().invoke(app, ["tables", str(tiny.results), "--out", str(tmp_path)])
+    assert (made.exit_code, made.stderr) == (0, "")
+    for table in (tiny.results / "tables").iterdir():
+        assert (tmp_path / table.name).read_bytes() == table.read_bytes()
