@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from study.records import EpochRecord, Status, TrialRecord, write_record
@@ -172,8 +175,17 @@ def write_study(
     plan = {"format": 1, "study": study, "caption": caption, "cells": list(cells)}
     (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     for record in trials:
-        write_record(record, records / f"{record.key}.parquet")
+        (records / f"{record.key}.parquet").write_bytes(_file_of(pickle.dumps(record)))
     return folder
+
+
+@cache
+def _file_of(pickled: bytes) -> bytes:
+    """The content of a record's file: most studies of these tests have the same trials."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "record.parquet"
+        write_record(pickle.loads(pickled), path)
+        return path.read_bytes()
 
 
 def write_used_data(folder: Path, title: str, **splits: int) -> Path:
