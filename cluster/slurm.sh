@@ -124,12 +124,15 @@ first=${machines[0]}
 head=$(srun --overlap --nodes=1 --ntasks=1 --nodelist="$first" hostname --ip-address | awk '{print $1; exit}')
 # Any port will do but for the head's, as long as no other job's Ray has it: 0 asks for a free one.
 ports=(--min-worker-port=0 --max-worker-port=0)
+# Where Ray's client is installed too, the head opens a port for it; where it is not, no port may be named.
+client=()
+if python -c 'import grpc' 2>/dev/null; then client=(--ray-client-server-port=$((port + 1))); fi
 given=(--num-cpus="${SLURM_CPUS_PER_TASK:-1}" --num-gpus="${SLURM_GPUS_ON_NODE:-0}" --disable-usage-stats --block)
 
 ((told)) && exit 130
 # Each node in a step of its own, which lives as long as the job.
 srun --overlap --nodes=1 --ntasks=1 --nodelist="$first" \
-    ray start --head --node-ip-address="$head" --port=$port --ray-client-server-port=$((port + 1)) \
+    ray start --head --node-ip-address="$head" --port=$port "${client[@]}" \
     --include-dashboard=false "${ports[@]}" "${given[@]}" &
 steps+=($!)
 others=$((${#machines[@]} - 1))

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ if [[ $1 == hostname ]]; then
     while [[ -e $SEEN/hostname-waits ]]; do sleep 0.05; done
     echo 127.0.0.1
 else
+    echo "$*" >>"$SEEN/steps"
     exec sleep 600
 fi
 """,
@@ -97,6 +99,23 @@ def job(tmp_path: Path) -> Job:
 
 def assert_left_nothing(ended: Ended) -> None:
     assert not (ROOT / f".ray-token-{JOB}").exists(), ended
+
+
+def test_a_port_for_rays_client_is_named_where_there_is_one(job: Job) -> None:
+    """Ray refuses to start by that option where its client is not installed, as it is not by this project."""
+    steps = job.seen / "steps"
+
+    def head() -> str:
+        lines = steps.read_text().splitlines() if steps.exists() else []
+        return next((line for line in lines if "--head" in line), "")
+
+    started = job.start()
+    begun = started.until(head, "a head")
+    job.told_at(started, "driver-runs")
+    started.end()
+    port = 20_000 + int(JOB) * 2
+    assert f"ray start --head --node-ip-address=127.0.0.1 --port={port} " in begun
+    assert (f"--ray-client-server-port={port + 1}" in begun) == (find_spec("grpc") is not None)
 
 
 def test_told_before_a_node_has_begun(job: Job) -> None:
