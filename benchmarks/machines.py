@@ -20,23 +20,29 @@ from bimp.kernels.linear import by_onednn, offers_onednn
 
 NOTED = PERFORMANCE.with_name("performance_machines.csv")
 """What was measured where: machine, target, measured."""
-ROWS, WIDTH = 2944, 168
-"""Of the products by which processors are compared: the nodes of a ZINC-like batch, GAT of 16 layers."""
+ROWS = 2944
+"""Of the products by which processors are compared: the nodes of a ZINC-like batch."""
+WIDTHS = (168, 171)
+"""Of these products: GAT's and GCN's of 16 layers, a whole multiple of 8 and none."""
 TURNS = 50
 
 
 def product_speeds() -> list[tuple[str, str]]:
     """How fast this core multiplies in float32, as PyTorch does by itself and by oneDNN, between which ours chooses."""
-    rows, grad, weight = torch.randn(ROWS, WIDTH), torch.randn(ROWS, WIDTH), torch.randn(WIDTH, WIDTH)
+    return [speed for width in WIDTHS for speed in _speeds(width)]
+
+
+def _speeds(width: int) -> list[tuple[str, str]]:
+    rows, grad, weight = torch.randn(ROWS, width), torch.randn(ROWS, width), torch.randn(width, width)
     ways: dict[str, Callable[[int], object]] = {
         "Products of {size}, by PyTorch's choice": lambda _: F.linear(rows, weight),
-        "Their weight's gradient, by PyTorch's choice": lambda _: grad.t() @ rows,
+        "Weight's gradient of {size}, by PyTorch's choice": lambda _: grad.t() @ rows,
     }
     if offers_onednn():
         ways["Products of {size}, by oneDNN"] = lambda _: by_onednn(rows, weight)
-        ways["Their weight's gradient, by oneDNN"] = lambda _: by_onednn(grad.t(), rows.t())
+        ways["Weight's gradient of {size}, by oneDNN"] = lambda _: by_onednn(grad.t(), rows.t())
     spent = interleave(ways, TURNS)
-    operations, size = 2 * ROWS * WIDTH * WIDTH, f"{ROWS:,} rows, {WIDTH} wide"
+    operations, size = 2 * ROWS * width * width, f"{ROWS:,} rows, {width} wide"
     return [
         (f"{way.format(size=size)}, GFLOP/s", f"{operations / median(each.cpu) / 1e9:.0f}")
         for way, each in spent.items()

@@ -187,13 +187,15 @@ def run(*, quick: bool) -> None:
 
 def _introduction(costs: Sequence[Cost], device: torch.device) -> list[str]:
     named = versions_of("python", "torch", "torch-geometric")
-    slower = sum(cost.of_separate.lower > 1 for cost in costs)
+    slower = [cost for cost in costs if cost.of_separate.lower > 1]
+    stacked = sum(cost.is_stacked for cost in costs)
     paragraphs = [
         f"`python -m benchmarks.seeds_together`, on {place_of(device)} with {named}, one thread. Networks with "
         f"boosting of {LAYERS} layers within {BUDGET:,} parameters on drawn graphs, epochs of {STEPS} steps and a "
         f"batch of validation, loading included; median of {TURNS} interleaved turns and, in parentheses, quartiles.",
         "A run takes this way where a study file says `seeds_together: true`, and does not by default. It was slower "
-        f"than one by one, the lower quartile above 1, in {slower} of {len(costs)} cells here.",
+        f"than one by one, the lower quartile above 1, in {len(slower)} of {len(costs)} cells here, of those trained "
+        f"as one network in {sum(cost.is_stacked for cost in slower)} of {stacked}.",
     ]
     if device.type == "cpu":
         paragraphs.append(
