@@ -29,9 +29,9 @@ runpy.run_path({str(ROOT / "aggregate.py")!r}, run_name="__main__")
 """
 
 
-def aggregate(*arguments: object) -> Result:
+def aggregate(*arguments: object, environment: Mapping[str, str] | None = None) -> Result:
     """Run in this process, where what the command imports is loaded already."""
-    return CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
+    return CliRunner().invoke(app, [*map(str, arguments)], env=environment, catch_exceptions=False)
 
 
 def aggregate_process(

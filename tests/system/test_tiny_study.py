@@ -6,11 +6,10 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from aggregate_command import aggregate
 from conftest import Finished, Studies
 from finished import mirrored_epochs, mirrored_trials, records
-from typer.testing import CliRunner
 
-from aggregate import app
 from study.journal import Journal
 from study.plan import plan
 from study.spec import load_study
@@ -139,7 +138,7 @@ def test_status_shows_a_finished_study(tiny: Finished, studies: Studies) -> None
 
 
 def test_its_tables_made_again_have_the_same_bytes(tiny: Finished, tmp_path: Path) -> None:
-    made = CliRunner().invoke(app, ["tables", str(tiny.results), "--out", str(tmp_path)])
+    made = aggregate("tables", tiny.results, "--out", tmp_path)
     assert (made.exit_code, made.stderr) == (0, "")
     for table in (tiny.results / "tables").iterdir():
         assert (tmp_path / table.name).read_bytes() == table.read_bytes()

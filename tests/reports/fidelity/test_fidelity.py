@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 import scipy.stats
+from aggregate_command import aggregate
 from made_studies import Cell, gated, runs, trial, vanilla, write_study
 from paper_configuration import configured
 from statsmodels.stats.multitest import multipletests
-from typer.testing import CliRunner
 
-from aggregate import app
 from reports.fidelity.page import GateSpan, fidelity, render_fidelity, write_fidelity
 from reports.records.plan import ResultsError
 from study.records import TrialRecord, write_record
@@ -138,7 +137,7 @@ def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
 def test_a_folder_without_studies_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="found no results folder in it"):
         fidelity(tmp_path)
-    result = CliRunner().invoke(app, ["fidelity", str(tmp_path), "--out", str(tmp_path / "page.md")])
+    result = aggregate("fidelity", tmp_path, "--out", tmp_path / "page.md")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert not (tmp_path / "page.md").exists()
 

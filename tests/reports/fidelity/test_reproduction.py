@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from aggregate_command import aggregate
 
-from aggregate import app
 from reports.fidelity.page import studies_in
 from reports.records.load import load_records, load_results
 
@@ -16,14 +15,14 @@ STUDIES = studies_in(KEPT)
 
 @pytest.mark.parametrize("study", STUDIES, ids=[study.name for study in STUDIES])
 def test_the_kept_tables_are_those_of_the_records(study: Path, tmp_path: Path) -> None:
-    assert CliRunner().invoke(app, ["tables", str(study), "--out", str(tmp_path)]).exit_code == 0
+    assert aggregate("tables", study, "--out", tmp_path).exit_code == 0
     made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert made == {path.name: path.read_bytes() for path in (study / "tables").iterdir()}
 
 
 def test_the_page_is_that_of_the_records(tmp_path: Path) -> None:
     page = tmp_path / "fidelity.md"
-    assert CliRunner().invoke(app, ["fidelity", str(KEPT), "--out", str(page)]).exit_code == 0
+    assert aggregate("fidelity", KEPT, "--out", page).exit_code == 0
     assert page.read_bytes() == (ROOT / "docs" / "fidelity.md").read_bytes()
 
 

@@ -6,10 +6,9 @@ import csv
 from pathlib import Path
 
 import pytest
+from aggregate_command import aggregate
 from made_studies import gated, runs, vanilla, write_study
-from typer.testing import CliRunner
 
-from aggregate import app
 from reports.layout.laid_out import spread_words
 from reports.records.load import load_results
 from reports.summary.marks import Mark
@@ -68,9 +67,7 @@ def test_a_layout_fills_its_places_and_notes_the_rest(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     out = tmp_path / "out"
-    done = CliRunner().invoke(
-        app, ["tables", str(first), str(second), "--layout", str(layout), "--out", str(out)], env={"COLUMNS": "200"}
-    )
+    done = aggregate("tables", first, second, "--layout", layout, "--out", out, environment={"COLUMNS": "200"})
     assert done.exit_code == 0
     text = (out / "mine.md").read_text(encoding="utf-8")
     assert "| GCN | 0.30 ± 0.00 | *bi*-GCN | 0.40 ± 0.00 |" in text
@@ -82,7 +79,7 @@ def test_a_layout_fills_its_places_and_notes_the_rest(tmp_path: Path) -> None:
 
 def test_a_layout_without_a_place_for_any_result_is_refused(tmp_path: Path) -> None:
     first, _ = two_studies(tmp_path)
-    done = CliRunner().invoke(app, ["tables", str(first), "--layout", "small", "--out", str(tmp_path / "out")])
+    done = aggregate("tables", first, "--layout", "small", "--out", tmp_path / "out")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert "none of the results has a place in it" in done.stderr
 
@@ -121,7 +118,7 @@ def test_numbers_as_the_paper_prints_them(mean: float, std: float, metric: str, 
 
 def test_results_come_as_html_too(tmp_path: Path) -> None:
     first, _ = two_studies(tmp_path)
-    assert CliRunner().invoke(app, ["tables", str(first), "--out", str(tmp_path / "out")]).exit_code == 0
+    assert aggregate("tables", first, "--out", tmp_path / "out").exit_code == 0
     page = (tmp_path / "out" / "results.html").read_text(encoding="utf-8")
     assert '<td class="apart"><i>bi</i>-GCN</td>' in page
     assert '<b class="best">0.400 ± 0.000</b>' in page
@@ -132,7 +129,7 @@ def laid_out(folder: Path, layout: str, *arguments: str) -> str:
     file = folder / "layout.yaml"
     file.write_text(layout, encoding="utf-8")
     out = folder / "laid_out"
-    done = CliRunner().invoke(app, ["tables", *arguments, "--layout", str(file), "--out", str(out)])
+    done = aggregate("tables", *arguments, "--layout", file, "--out", out)
     assert done.exit_code == 0, done.stderr
     return (out / "mine.md").read_text(encoding="utf-8")
 
@@ -208,7 +205,7 @@ def test_studies_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> 
 def test_a_folder_given_twice_is_refused(tmp_path: Path, command: str) -> None:
     first, _ = two_studies(tmp_path)
     again = first.parent / "second" / ".." / "first"
-    done = CliRunner().invoke(app, [command, str(first), str(again)])
+    done = aggregate(command, first, again)
     assert (done.exit_code, done.stderr) == (
         2,
         f"error: {again}: given twice, expected each results folder once\n",
@@ -218,8 +215,7 @@ def test_a_folder_given_twice_is_refused(tmp_path: Path, command: str) -> None:
 def test_a_layout_that_does_not_fit_leaves_the_others_alone(tmp_path: Path) -> None:
     first, _ = two_studies(tmp_path)
     out = tmp_path / "out"
-    arguments = ["tables", str(first), "--out", str(out), "--layout", "small", "--layout", "graph_level"]
-    done = CliRunner().invoke(app, arguments)
+    done = aggregate("tables", first, "--out", out, "--layout", "small", "--layout", "graph_level")
     assert done.exit_code == 0
     assert (out / "graph_level.md").is_file()
     assert not (out / "small.md").exists()
@@ -246,8 +242,7 @@ def test_a_gated_cell_beside_another_vanilla_one_than_it_is_marked_by_is_noted(t
     told = {}
     for name in ("both", "alone", "facing"):
         out = tmp_path / f"{name}-tables"
-        asked = ["tables", str(tmp_path / name), "--layout", str(layout), "--out", str(out)]
-        assert CliRunner().invoke(app, asked).exit_code == 0
+        assert aggregate("tables", tmp_path / name, "--layout", layout, "--out", out).exit_code == 0
         told[name] = (out / "mine.md").read_text(encoding="utf-8")
     assert "| GCN | 0.40 ± 0.01 | *bi*-GCN | **0.50 ± 0.01** |" in told["both"]
     heading = "Marked not by the vanilla model in its row, but by the one that it faces:"

@@ -51,9 +51,9 @@ def test_no_picture_has_an_empty_panel(tmp_path: Path) -> None:
 
 def test_a_files_bytes_do_not_depend_on_what_was_written_before(tmp_path: Path) -> None:
     results = clean_study(tmp_path)
-    first, second = (draw_pictures(results).pictures for _ in range(2))
+    first, second = draw_pictures(results).pictures, draw_pictures(results).pictures
     assert len(first) >= 3
-    for one, other in [*zip(first, second, strict=True)][:4]:
+    for one, other in zip(first, second, strict=True):
         for kind in ("pdf", "svg", "png", "png", "svg", "pdf"):
             assert one.content(kind) == other.content(kind)
         assert b"CreationDate" not in one.content("pdf")

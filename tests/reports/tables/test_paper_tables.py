@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from aggregate_command import aggregate
 from printed_numbers import printed_datasets, printed_rows, shipped_datasets, shipped_rows
-from typer.testing import CliRunner
 
-from aggregate import app
 from reports.grid import Grid, render_fragment, render_html, render_markdown
 from reports.layout.layout_file import AnyLayout, Layout
 from reports.layout.layout_reader import find_layouts, shipped_layouts
@@ -148,7 +147,7 @@ def test_red_is_seen_in_html() -> None:
 
 
 def test_the_command_writes_all_of_them(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["tables", "--published", "--out", str(tmp_path)])
+    done = aggregate("tables", "--published", "--out", tmp_path)
     assert done.exit_code == 0
     names = {path.stem for path in tmp_path.glob("*.csv")}
     assert names == {*PAPER_TABLES, "datasets", "small_datasets"}
@@ -175,7 +174,7 @@ def test_layouts_without_printed_rows_are_named_and_the_others_are_made(tmp_path
     wanted = [nameless, "graph_level", empty, "datasets"]
     out = tmp_path / "out"
     layouts = [part for name in wanted for part in ("--layout", name)]
-    done = CliRunner().invoke(app, ["tables", "--published", *layouts, "--bold", "significant", "--out", str(out)])
+    done = aggregate("tables", "--published", *layouts, "--bold", "significant", "--out", out)
     assert done.exit_code == 0
     assert {path.stem for path in out.glob("*.csv")} == {"graph_level", "datasets"}
     first, second = done.stderr.splitlines()
@@ -192,7 +191,7 @@ def test_layouts_without_printed_rows_are_named_and_the_others_are_made(tmp_path
 def test_where_no_layout_has_printed_rows_nothing_is_made(tmp_path: Path) -> None:
     layouts = [of_own(tmp_path, "nameless", "", "zinc"), of_own(tmp_path, "empty", "published: small", "zinc")]
     arguments = ["tables", "--published", "--layout", layouts[0], "--layout", layouts[1], "--out", str(tmp_path / "o")]
-    done = CliRunner().invoke(app, arguments)
+    done = aggregate(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: layout nameless: published: found nothing")
